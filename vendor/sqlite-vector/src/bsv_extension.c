@@ -2,7 +2,7 @@
 ** SQL glue: registration, and the scalar functions.
 **
 ** A function here unpacks its arguments, checks their types, calls what does the work, and sets the
-** result. The table-valued functions have a file of their own, bsv_scan.c.
+** result. The table-valued functions are in bsv_scan.c, the distances in bsv_distance.c.
 */
 #define BSV_DEFINES_SQLITE3_API
 #include "bsv_sqlite.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bsv_conn.h"
+#include "bsv_distance.h"
 #include "bsv_quantize.h"
 #include "bsv_scan.h"
 #include "bsv_text.h"
@@ -174,7 +175,8 @@ static void vector_quantize_preload(sqlite3_context *context, int argc, sqlite3_
   if (!arguments_are_text(context, "vector_quantize_preload", argc, argv)) return;
   bsv_column *column = column_of(context, "vector_quantize_preload", argv);
   if (column == NULL) return;
-  int rc = bsv_preload(conn_of(context), column, &error);
+  const char *options = argc > 2 ? text_of(argv[2]) : "";
+  int rc = bsv_preload(conn_of(context), column, options, argc > 2 ? (size_t)sqlite3_value_bytes(argv[2]) : 0, &error);
   if (rc != SQLITE_OK) result_error(context, rc, error);
 }
 
@@ -216,6 +218,7 @@ static const struct {
     {"vector_quantize", 3, ACTS, vector_quantize},
     {"vector_quantize_memory", 2, ACTS, vector_quantize_memory},
     {"vector_quantize_preload", 2, ACTS, vector_quantize_preload},
+    {"vector_quantize_preload", 3, ACTS, vector_quantize_preload},
     {"vector_quantize_cleanup", 2, ACTS, vector_quantize_cleanup},
 };
 
@@ -228,7 +231,8 @@ static int register_all(bsv_conn *conn) {
                                         functions[i].function, NULL, NULL, bsv_conn_unref);
     if (rc != SQLITE_OK) return rc;
   }
-  return bsv_scan_register(conn);
+  int rc = bsv_distance_register(conn);
+  return rc == SQLITE_OK ? bsv_scan_register(conn) : rc;
 }
 
 int bsv_register(sqlite3 *db, bsv_cache *cache) {
