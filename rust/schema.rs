@@ -52,6 +52,17 @@ CREATE INDEX documents_by_date ON documents (updated_at_ms);
 
 CREATE TABLE document_texts (document_id INTEGER PRIMARY KEY REFERENCES documents (id), text TEXT NOT NULL, tags TEXT NOT NULL);
 
+-- What a source lists and the index holds no document of: unreadable (with id and reason), or excluded (neither is kept).
+-- The mark saves reading it again at every sync.
+CREATE TABLE left_out (
+    source_id INTEGER NOT NULL REFERENCES sources (id),
+    id_hash BLOB NOT NULL,
+    mark BLOB NOT NULL,
+    external_id TEXT,
+    reason TEXT,
+    PRIMARY KEY (source_id, id_hash)
+) WITHOUT ROWID;
+
 CREATE TABLE tags (id INTEGER PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL UNIQUE);
 CREATE TABLE document_tags (
     document_id INTEGER NOT NULL REFERENCES documents (id),

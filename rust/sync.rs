@@ -16,7 +16,7 @@ use crate::{
     embeddings,
     error::{Error, Result},
     names::fold,
-    source::{self, Document, Skipped, Source, SourceKind, SourceOptions},
+    source::{self, Document, Entry, Skipped, Source, SourceKind, SourceOptions},
     store::{Store, meta, set_meta},
 };
 
@@ -161,113 +161,185 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
     report.skipped = listing.skipped;
     report.warnings = listing.warnings;
 
-    let mut stored = match (&known, options.rebuild) {
-        (Some(row), false) => store.read(|conn| stored_marks(conn, row.id))?,
-        _ => HashMap::new(),
+    let (mut stored, left_out) = match (&known, options.rebuild) {
+        (Some(row), false) => store.read(|conn| Ok((stored_marks(conn, row.id)?, left_out_marks(conn, row.id)?)))?,
+        _ => Default::default(),
     };
     let listed: HashSet<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
     let mut wanted = Vec::new();
     for entry in &listing.entries {
-        match stored.get(&entry.id) {
-            Some((_, mark)) if **mark == *entry.mark.0 => {}
-            Some(_) => {
-                report.changed += 1;
-                wanted.push(entry.id.clone());
-            }
-            None => {
-                report.added += 1;
-                wanted.push(entry.id.clone());
-            }
+        let known_mark = |mark: &[u8]| *mark == *entry.mark.0;
+        let unchanged = stored.get(&entry.id).is_some_and(|(_, mark)| known_mark(mark))
+            || (!left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| known_mark(mark)));
+        if !unchanged {
+            wanted.push(entry.clone());
         }
     }
+    report.changed = wanted.iter().filter(|entry| stored.contains_key(&entry.id)).count();
+    report.added = wanted.len() - report.changed;
     stored.retain(|id, _| !listed.contains(id.as_str()));
     report.removed = stored.len();
-    report.documents = listing.entries.len();
 
-    let current = known.as_ref().is_some_and(|row| row.error.is_none() && (row.registered || !spec.register));
-    let policy = chunk_policy(store, options)?;
-    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, "chunk_policy")?.as_deref() != Some(&*policy.1)))?;
-    let nothing_to_do =
-        wanted.is_empty() && stored.is_empty() && current && !policy_differs && !options.rebuild && known.is_some();
+    let (policy, policy_word) = chunk_policy(store, options)?;
+    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, "chunk_policy")?.as_ref() != Some(&policy_word)))?;
+    let settled = known.as_ref().filter(|row| row.error.is_none() && (row.registered || !spec.register));
+    let differs = !wanted.is_empty() || !stored.is_empty() || policy_differs || options.rebuild || settled.is_none();
     if options.dry_run {
+        report.documents = listing.entries.len() - left_out.len().min(listing.entries.len());
         return Ok(report);
     }
-    if nothing_to_do {
-        report.locked = store.read(|conn| count_documents(conn, known.as_ref().map_or(0, |row| row.id)))?.1;
-        return Ok(report);
+    if differs {
+        let source_id = store.write(|tx| {
+            let source_id = register(tx, spec, &mut report)?;
+            if options.rebuild {
+                remove_all_documents(tx, source_id)?;
+            }
+            if policy_differs {
+                set_meta(tx, "chunk_policy", &policy_word)?;
+                rechunk_all(tx, &policy)?;
+            }
+            let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
+            remove_documents(tx, &gone)?;
+            forget_left_out(tx, source_id, &listed)?;
+            if wanted.is_empty() {
+                finish(tx, source_id)?;
+            }
+            Ok(source_id)
+        })?;
+        if !wanted.is_empty() {
+            let missed = write_documents(store, source_id, source.as_mut(), &wanted, &policy, progress)?;
+            report.added = report.added.saturating_sub(missed);
+        }
     }
-
-    let source_id = store.write(|tx| {
-        let source_id = register(tx, spec, &mut report)?;
-        if options.rebuild {
-            remove_all_documents(tx, source_id)?;
-        }
-        if policy_differs {
-            set_meta(tx, "chunk_policy", &policy.1)?;
-            rechunk_all(tx, &policy.0)?;
-        }
-        let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
-        remove_documents(tx, &gone)?;
-        if wanted.is_empty() {
-            finish(tx, source_id)?;
-        }
-        Ok(source_id)
+    store.read(|conn| {
+        let Some(row) = find_source(conn, spec)? else { return Ok(()) };
+        (report.documents, report.locked) = count_documents(conn, row.id)?;
+        report.skipped.extend(unreadable(conn, row.id)?);
+        Ok(())
     })?;
-    if !wanted.is_empty() {
-        write_documents(store, source_id, source.as_mut(), &wanted, &policy.0, progress)?;
-    }
-    (report.documents, report.locked) = store.read(|conn| count_documents(conn, source_id))?;
     Ok(report)
 }
 
 /// Reads, chunks and hashes on one thread while another writes; each transaction takes about eight megabytes of text.
+///
+/// Returns how many of the wanted documents have no place in the index or cannot be read.
 fn write_documents(
     store: &Store,
     source_id: i64,
     source: &mut dyn Source,
-    wanted: &[String],
+    wanted: &[Entry],
     policy: &ChunkPolicy,
     progress: Progress<'_>,
-) -> Result<()> {
-    let (sender, receiver) = mpsc::sync_channel::<Result<Vec<Prepared>>>(2);
+) -> Result<usize> {
+    let (sender, receiver) = mpsc::sync_channel::<Result<(Vec<Prepared>, Vec<LeftOut>)>>(2);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            for ids in wanted.chunks(READ_BATCH) {
-                let batch = source
-                    .read(ids)
-                    .map(|documents| documents.into_iter().map(|document| Prepared::new(document, policy)).collect());
+            for entries in wanted.chunks(READ_BATCH) {
+                let batch = read_batch(source, entries, policy);
                 let failed = batch.is_err();
                 if sender.send(batch).is_err() || failed {
                     break;
                 }
             }
         });
-        let mut done = 0;
-        let mut waiting = Vec::new();
-        let mut bytes = 0;
-        let mut write = |batch: &mut Vec<Prepared>, last: bool| {
+        let (mut done, mut missed, mut bytes) = (0, 0, 0);
+        let mut documents = Vec::new();
+        let mut left_out = Vec::new();
+        let write = |documents: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>, last: bool| {
             store.write(|tx| {
-                for prepared in batch.drain(..) {
+                for prepared in documents.drain(..) {
                     store_document(tx, source_id, prepared)?;
+                }
+                for left in left_out.drain(..) {
+                    leave_out(tx, source_id, &left)?;
                 }
                 if last { finish(tx, source_id) } else { Ok(()) }
             })
         };
         progress(0, wanted.len())?;
         for batch in receiver {
-            let batch = batch?;
+            let (read, left) = batch?;
             done = (done + READ_BATCH).min(wanted.len());
-            bytes += batch.iter().map(|prepared| prepared.document.text.len()).sum::<usize>();
-            waiting.extend(batch);
+            bytes += read.iter().map(|prepared| prepared.document.text.len()).sum::<usize>();
+            missed += left.len();
+            documents.extend(read);
+            left_out.extend(left);
             if bytes >= COMMIT_BYTES {
-                write(&mut waiting, false)?;
+                write(&mut documents, &mut left_out, false)?;
                 bytes = 0;
                 progress(done, wanted.len())?;
             }
         }
-        write(&mut waiting, true)?;
-        progress(wanted.len(), wanted.len())
+        write(&mut documents, &mut left_out, true)?;
+        progress(wanted.len(), wanted.len())?;
+        Ok(missed)
     })
+}
+
+/// A listed document that does not become one of the index; a reason means that it could not be read.
+struct LeftOut {
+    entry: Entry,
+    reason: Option<String>,
+}
+
+fn read_batch(source: &mut dyn Source, entries: &[Entry], policy: &ChunkPolicy) -> Result<(Vec<Prepared>, Vec<LeftOut>)> {
+    let ids: Vec<String> = entries.iter().map(|entry| entry.id.clone()).collect();
+    let batch = source.read(&ids)?;
+    let read: HashSet<&str> = batch.documents.iter().map(|document| document.id.as_str()).collect();
+    let reasons: HashMap<&str, &str> = batch.skipped.iter().map(|s| (s.id.as_str(), s.reason.as_str())).collect();
+    let left_out = entries
+        .iter()
+        .filter(|entry| !read.contains(entry.id.as_str()))
+        .map(|entry| LeftOut {
+            entry: entry.clone(),
+            reason: reasons.get(entry.id.as_str()).map(|reason| (*reason).to_owned()),
+        })
+        .collect();
+    let prepared = batch.documents.into_iter().map(|document| Prepared::new(document, policy)).collect();
+    Ok((prepared, left_out))
+}
+
+fn id_hash(id: &str) -> [u8; 32] {
+    *blake3::hash(id.as_bytes()).as_bytes()
+}
+
+fn left_out_marks(conn: &Connection, source_id: i64) -> Result<HashMap<[u8; 32], Box<[u8]>>> {
+    let mut statement = conn.prepare_cached("SELECT id_hash, mark FROM left_out WHERE source_id = ?1")?;
+    let rows = statement.query_map([source_id], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?.into_boxed_slice())))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn unreadable(conn: &Connection, source_id: i64) -> Result<Vec<Skipped>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT external_id, reason FROM left_out WHERE source_id = ?1 AND reason IS NOT NULL ORDER BY external_id",
+    )?;
+    let rows = statement.query_map([source_id], |row| Ok(Skipped { id: row.get(0)?, reason: row.get(1)? }))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Remembers a listed document that has no place in the index, and removes what the index held of it.
+fn leave_out(tx: &Transaction<'_>, source_id: i64, left: &LeftOut) -> Result<()> {
+    let stored: Option<i64> = tx
+        .prepare_cached("SELECT id FROM documents WHERE source_id = ?1 AND external_id = ?2")?
+        .query_row(params![source_id, left.entry.id], |row| row.get(0))
+        .optional()?;
+    // A document that cannot be read just now keeps its last readable state; an excluded one goes at once.
+    if let (Some(id), None) = (stored, &left.reason) {
+        remove_documents(tx, &[id])?;
+    }
+    let external_id = left.reason.as_ref().map(|_| &left.entry.id);
+    tx.prepare_cached("INSERT OR REPLACE INTO left_out (source_id, id_hash, mark, external_id, reason) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![source_id, id_hash(&left.entry.id), left.entry.mark.0, external_id, left.reason])?;
+    Ok(())
+}
+
+/// Forgets what was left out and is not listed any more.
+fn forget_left_out(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<&str>) -> Result<()> {
+    let hashes: HashSet<[u8; 32]> = listed.iter().map(|id| id_hash(id)).collect();
+    for hash in left_out_marks(tx, source_id)?.into_keys().filter(|hash| !hashes.contains(hash)) {
+        tx.execute("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2", params![source_id, hash])?;
+    }
+    Ok(())
 }
 
 /// A document with everything that can be computed without the index.
@@ -408,6 +480,8 @@ fn store_document(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> R
             tx.last_insert_rowid()
         }
     };
+    tx.prepare_cached("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2")?
+        .execute(params![source_id, id_hash(&document.id)])?;
     let same_content = stored.as_ref().is_some_and(|(_, hash)| hash.as_slice() == content_hash);
     let mut freed = Vec::new();
     if !same_content && stored.is_some() {
@@ -589,6 +663,7 @@ pub fn remove_source(store: &Store, name: &str) -> Result<()> {
             .query_map([row.id], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         remove_documents(tx, &ids)?;
+        tx.execute("DELETE FROM left_out WHERE source_id = ?1", [row.id])?;
         tx.execute("DELETE FROM sources WHERE id = ?1", [row.id])?;
         Ok(())
     })
