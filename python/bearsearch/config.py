@@ -8,7 +8,6 @@ from `make_private_folder`, which callers use before they write.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -398,7 +397,7 @@ def load_settings(
 
 
 def make_private_folder(path: Path) -> Path:
-    """Makes a folder that only its owner can enter; missing parents get the usual mode, an existing folder keeps its own.
+    """Makes a folder that only its owner can enter; parents that are missing get the usual mode.
 
     Raises:
         UsageError: The folder cannot be made, or something else has its name.
@@ -471,6 +470,8 @@ def _remote(values: Mapping[str, Any]) -> RemoteSettings | None:
 
 
 def _unknown(name: str, beginning: str, known: Mapping[str, object]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     advice = f"did you mean '{near[0]}'?" if near else "known are " + ", ".join(sorted(known))
     return f"{beginning} '{name}'; {advice}"
