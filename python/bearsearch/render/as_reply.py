@@ -39,7 +39,7 @@ def get(result: GetResult, notes: Sequence[tuple[Note, bool]]) -> str:
     boundary = secrets.token_hex(4)
     remarks = [on_one_line(notice) for notice in result.notices]
     remarks += (
-        f"no note has the id or title {on_one_line(missing)!r}; find it with note_search" for missing in result.missing
+        f'no note has the id or title "{on_one_line(missing)}"; find it with note_search' for missing in result.missing
     )
     if any(note.text for note, _ in notes):
         remarks.append(
@@ -61,7 +61,7 @@ def _note(note: Note, cut: bool, boundary: str) -> str:
         first, last = note.lines
         following = f"{last + 1}-{note.total_lines}"
         text += (
-            f"cut after line {last} of {note.total_lines}; call note_get with lines {following!r} for what follows\n"
+            f'cut after line {last} of {note.total_lines}; call note_get with lines "{following}" for what follows\n'
             if first <= last < note.total_lines
             else "cut: this reply is full; ask for this note alone, or for fewer lines\n"
         )
