@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from bearsearch.cli.options import GlobalOptions, global_options, write_options
+from bearsearch.cli.output import is_terminal
 from bearsearch.errors import BearsearchError
 
 __all__ = ["EXIT_CODES", "bearsearch"]
@@ -42,6 +43,10 @@ COMMANDS: Mapping[str, str] = {
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
+
+
+COMPLETION_VARIABLE = "_BEARSEARCH_COMPLETE"
+"""Set by the completion scripts that Click writes for a shell."""
 
 
 class Program(click.Group):
@@ -84,12 +89,21 @@ class Program(click.Group):
             prog_name: Name that the help shows.
             extra: Passed to Click's context.
         """
+        if COMPLETION_VARIABLE in os.environ:  # a shell asks what could stand here
+            super().main(args, prog_name, complete_var=COMPLETION_VARIABLE)
         _speak_utf8()
         options = GlobalOptions()
+        arguments = list(sys.argv[1:] if args is None else args)
+        # Click's own main would do, but ends a closed pipe with 1, which here means that nothing was found.
         try:
-            code = super().main(args, prog_name, standalone_mode=False, obj=options, **extra)
+            with self.make_context(prog_name or "bearsearch", arguments, obj=options, **extra) as context:
+                code = self.invoke(context)
             sys.stdout.flush()
+        except click.exceptions.Exit as done:
+            code = done.exit_code
         except (click.Abort, KeyboardInterrupt):
+            if is_terminal(sys.stderr):
+                print(file=sys.stderr)  # below the ^C that the terminal shows
             code = 130
         except BrokenPipeError:
             _leave_closed_pipe()

@@ -136,7 +136,7 @@ class Tools:
         after: Annotated[str, Field(description="Only notes changed on this day or later: 2026-01-31.")] = "",
         before: Annotated[str, Field(description="Only notes changed before this day.")] = "",
         archived: Annotated[bool, Field(description="Archived notes too.")] = False,
-        limit: Annotated[int, Field(description="At most this many notes, from 1.")] = 20,
+        limit: Annotated[int, Field(description="At most this many notes, from 1.")] = 10,
         offset: Annotated[int, Field(description="Leave out this many; pass how many you have seen.")] = 0,
     ) -> Annotated[CallToolResult, ListReply]:
         """List notes by date, the newest first, without their texts.
