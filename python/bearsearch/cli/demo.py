@@ -1,4 +1,7 @@
-"""`bearsearch demo`: index a small library that comes with bearsearch, and search it in every mode."""
+"""`bearsearch demo`: index a small library that comes with bearsearch, and search it in several modes."""
+
+import sys
+from pathlib import Path
 
 import click
 
@@ -11,7 +14,17 @@ __all__ = ["command"]
 @global_options
 @pass_options
 def command(options: GlobalOptions, /) -> int:
-    """Show what bearsearch does, on notes that come with it; your own notes and index are not touched."""
-    from bearsearch import demo
+    """Show what bearsearch does, on notes that come with it.
 
-    return demo.run(options)
+    Your own notes and index are not touched. With --index the demo's index stays, to be searched afterwards.
+    """
+    from bearsearch.demo.run import run
+
+    run(
+        None if options.index is None else Path(options.index),
+        sys.stdout,
+        model=options.model,
+        model_path=None if options.model_path is None else Path(options.model_path),
+        semantic=options.semantic,
+    )
+    return 0
