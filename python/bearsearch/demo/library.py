@@ -64,7 +64,7 @@ def note_id(name: str) -> str:
     """The unique identifier that Bear would have drawn for `name`, the same on every machine.
 
     >>> note_id("tides")
-    '@@'
+    '0E714FD9-2F75-48E3-931B-61C0EEB7F9C7'
     """
     return str(uuid.UUID(bytes=hashlib.sha256(name.encode()).digest()[:16], version=4)).upper()
 
