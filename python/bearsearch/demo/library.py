@@ -24,9 +24,22 @@ _CORE_DATA_EPOCH = datetime(2001, 1, 1, tzinfo=UTC)
 
 # Core Data numbers entities in this order, from 1; a sub-entity follows its parent.
 _ENTITIES = (
-    "SFChange SFChangeItem SFExternalChanges SFInternalChanges SFNote SFNoteBackLink SFNoteFile SFNoteGenericFile "
-    "SFNoteImage SFNoteVideo SFNoteFileServerData SFNoteServerData SFNoteTag SFPassword SFServerMetadata"
-).split()
+    "SFChange",
+    "SFChangeItem",
+    "SFExternalChanges",
+    "SFInternalChanges",
+    "SFNote",
+    "SFNoteBackLink",
+    "SFNoteFile",
+    "SFNoteGenericFile",
+    "SFNoteImage",
+    "SFNoteVideo",
+    "SFNoteFileServerData",
+    "SFNoteServerData",
+    "SFNoteTag",
+    "SFPassword",
+    "SFServerMetadata",
+)
 _ENTITY = {name: number for number, name in enumerate(_ENTITIES, 1)}
 _FILE_KINDS = ("SFNoteGenericFile", "SFNoteImage", "SFNoteVideo")
 
