@@ -84,11 +84,9 @@ def note_id(name: str) -> str:
 
 def load_notes() -> list[DemoNote]:
     """All notes of the demo, oldest first, whatever their state."""
-    folder = resources.files(__package__)
     notes: list[DemoNote] = []
     for name, facts in _manifest()["notes"].items():
-        text = folder.joinpath("notes", f"{name}.md").read_text(encoding="utf-8")
-        pinned = facts.get("pinned", False)
+        text = _read(f"notes/{name}.md")
         notes.append(
             DemoNote(
                 name=name,
@@ -99,8 +97,8 @@ def load_notes() -> list[DemoNote]:
                 created_at=facts["created"],
                 updated_at=facts["modified"],
                 state=facts.get("state", "active"),
-                pinned=pinned is True,
-                pinned_in=tuple(pinned) if isinstance(pinned, list) else (),
+                pinned=facts.get("pinned", False),
+                pinned_in=tuple(facts.get("pinned_in", ())),
             )
         )
     return sorted(notes, key=lambda note: note.created_at)
@@ -116,9 +114,8 @@ def create_bear_library(path: Path) -> None:
     """
     if path.exists():
         raise FileExistsError(f"expected no file at {str(path)!r} to put the demo library in; give another path")
-    schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.executescript(f"BEGIN; {schema}")
+        db.executescript(f"BEGIN; {_read('schema.sql')}")
         notes = load_notes()
         note_pk = {note.name: _insert_note(db, note) for note in notes}
         _insert_tags(db, notes, note_pk)
@@ -129,8 +126,12 @@ def create_bear_library(path: Path) -> None:
         db.execute("COMMIT")
 
 
+def _read(name: str) -> str:
+    return resources.files("bearsearch.demo").joinpath(name).read_text(encoding="utf-8")
+
+
 def _manifest() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("library.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(_read("library.toml"))
 
 
 def _tags_in(text: str) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ import statistics
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from bearsearch import Index
+from bearsearch.config import Settings, load_settings
 from bearsearch.demo.library import create_bear_library
 from bearsearch.errors import ModelError
 from bearsearch.types import EmbedReport, Progress, SyncReport
@@ -47,7 +48,7 @@ class DemoQuery:
 
 def load_queries() -> list[DemoQuery]:
     """The questions of `queries.toml`, in their order."""
-    text = resources.files(__package__).joinpath("queries.toml").read_text(encoding="utf-8")
+    text = resources.files("bearsearch.demo").joinpath("queries.toml").read_text(encoding="utf-8")
     return [
         DemoQuery(query=entry["query"], shows=entry["shows"], tags=tuple(entry.get("tags", ())))
         for entry in tomllib.loads(text)["queries"]
@@ -92,10 +93,9 @@ def run(
         library = folder / "demo-library.sqlite"
         library.unlink(missing_ok=True)
         create_bear_library(library)
+        settings = _settings(model=model, model_path=model_path)
         index = stack.enter_context(
-            Index(
-                index_path or folder / "index.sqlite", db=library, model=model, model_path=model_path, semantic=semantic
-            )
+            Index(index_path or folder / "index.sqlite", db=library, semantic=semantic, settings=settings)
         )
         with _progress(console) as progress:
             synced = index.sync(progress=progress)
@@ -106,8 +106,14 @@ def run(
             console.print(f'\nAsk your own: bearsearch --index {index_path} search "..."', markup=False)
 
 
+def _settings(*, model: str | None, model_path: Path | None) -> Settings:
+    """The user's choice of a model and nothing else of theirs, so that the demo reads its own library alone."""
+    theirs = load_settings({"model": model, "model_path": model_path})
+    return replace(theirs, vaults=(), exclude_tags=(), exclude=(), index_locked_titles=True)
+
+
 @contextmanager
-def _progress(console: "Console") -> Iterator[Callable[[Progress], None]]:
+def _progress(console: "Console") -> Generator[Callable[[Progress], None], None, None]:
     """What the service calls with its progress: a bar on a terminal, a few plain lines elsewhere."""
     if not console.is_terminal:
         written: dict[str, int] = {}
@@ -185,8 +191,8 @@ def _show_queries(console: "Console", index: Index, queries: Sequence[DemoQuery]
             table.add_row(*(Text(title) for title in titles))
         console.print(table)
     console.print()
-    medians = (f"{mode} {statistics.median(times):.1f} ms" for mode, times in times_ms.items() if times)
-    console.print("median per query, freshness check and embedding of the query included: " + ", ".join(medians))
+    medians = ", ".join(f"{mode} {statistics.median(times):.1f} ms" for mode, times in times_ms.items() if times)
+    console.print(f"median per query, freshness check included: {medians}")
 
 
 def _ask(index: Index, mode: str, query: DemoQuery) -> tuple[list[str], float | None]:
