@@ -15,7 +15,7 @@ use crate::{
     library::{self, DocumentRow},
     query::{self, Match, Query},
     scope::{Filters, Scope},
-    snippet::{self, Excerpt},
+    snippet::{self, Excerpt, Terms},
     store::{Store, meta},
     vector,
 };
@@ -303,6 +303,8 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
         total: fused.len(),
         hits: Vec::new(),
     };
+    let words: Vec<String> = parsed.iter().flat_map(query::plain_words).collect();
+    let terms = Terms::new(words.iter().map(String::as_str));
     response.hits = store.read(|conn| {
         let mut hits = Vec::new();
         for (document_id, score) in fused.iter().take(request.limit).copied() {
@@ -315,7 +317,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
             let (text, vector) = (best(&texts), best(&vectors));
             let shown = [text, vector, best(&typos), best(&likes)].into_iter().flatten().min_by_key(|(rank, _)| *rank);
             let Some((_, shown)) = shown else { continue };
-            hits.extend(hit(conn, document_id, score, text, vector, shown, &parsed)?);
+            hits.extend(hit(conn, document_id, score, text, vector, shown, &terms)?);
         }
         Ok(hits)
     })?;
@@ -416,7 +418,7 @@ fn hit(
     text: Option<(usize, ChunkHit)>,
     vector: Option<(usize, ChunkHit)>,
     shown: ChunkHit,
-    queries: &[Query],
+    terms: &Terms,
 ) -> Result<Option<Hit>> {
     let Some(document) = library::document(conn, document_id)? else { return Ok(None) };
     let place = conn
@@ -427,7 +429,7 @@ fn hit(
         .optional()?;
     let Some((heading, range, lines)) = place else { return Ok(None) };
     let body = library::text(conn, document_id)?;
-    let excerpt = snippet::excerpt(&body, range, queries);
+    let excerpt = snippet::excerpt(&body, range, terms);
     Ok(Some(Hit {
         document,
         score,
