@@ -208,7 +208,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     if request.limit == 0 {
         return Err(Error::Usage("limit is 0; ask for at least 1 note".to_owned()));
     }
-    let today = jiff::Zoned::now().date();
+    let today = jiff::ZonedDateTime::now().date();
     let parsed: Vec<Query> = request.queries.iter().map(|input| query::parse(&input.text, today)).collect();
     if parsed.iter().all(|query| query.is_empty()) {
         return Err(Error::Usage("the query is empty; give at least one word or a filter such as tag:NAME".to_owned()));

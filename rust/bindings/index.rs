@@ -224,7 +224,7 @@ impl Index {
     /// What a query means, as text to embed; empty when there is nothing to embed.
     #[staticmethod]
     fn embedding_text(query: &str) -> String {
-        let today = jiff::Zoned::now().date();
+        let today = jiff::ZonedDateTime::now().date();
         crate::query::embedding_text(&crate::query::parse(query, today))
     }
 
