@@ -4,9 +4,11 @@
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
 pub mod chunk;
+pub mod documents;
 pub mod embeddings;
 pub mod error;
 mod ffi;
+mod fulltext;
 pub mod fusion;
 pub mod lexical;
 pub mod library;
