@@ -4,6 +4,7 @@
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
 pub mod error;
+mod ffi;
 pub mod source;
 
 pub use error::{Error, Result};
