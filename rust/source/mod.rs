@@ -6,6 +6,13 @@
 pub mod bear;
 pub mod markdown;
 
+mod decode;
+mod front_matter;
+mod percent;
+mod stamp;
+pub mod tags;
+mod title;
+
 use crate::error::Result;
 
 /// The two kinds of source.
@@ -51,12 +58,7 @@ pub struct SourceOptions {
 
 impl Default for SourceOptions {
     fn default() -> Self {
-        Self {
-            index_locked_titles: true,
-            exclude_tags: Vec::new(),
-            exclude_globs: Vec::new(),
-            busy_timeout_ms: 5_000,
-        }
+        Self { index_locked_titles: true, exclude_tags: Vec::new(), exclude_globs: Vec::new(), busy_timeout_ms: 5_000 }
     }
 }
 
