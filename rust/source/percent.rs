@@ -1,13 +1,26 @@
 //! Percent-encoding for the links that open a document, and for SQLite's `file:` names.
 
+use std::path::Path;
+
 /// `value` as one component of a URL: everything but unreserved characters is escaped, a space as `%20`, never `+`.
 pub fn component(value: &str) -> String {
     encode(value.as_bytes(), |_| false)
 }
 
-/// `path` as the path of a URL: as [`component`], but `/` stays.
-pub fn path(path: &[u8]) -> String {
-    encode(path, |byte| byte == b'/')
+/// An absolute path as the path of a URL, beginning with `/`: `file://` before it makes a link of it.
+#[cfg(unix)]
+pub fn path(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    encode(path.as_os_str().as_bytes(), |byte| byte == b'/')
+}
+
+/// An absolute path as the path of a URL, beginning with `/` and without the verbatim prefix that resolving a path puts
+/// before it: `/C:/...`.
+#[cfg(not(unix))]
+pub fn path(path: &Path) -> String {
+    let path = path.to_string_lossy().replace('\\', "/");
+    let path = path.strip_prefix("//?/").unwrap_or(&path);
+    format!("/{}", encode(path.as_bytes(), |byte| matches!(byte, b'/' | b':')))
 }
 
 fn encode(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
@@ -36,7 +49,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn a_path_keeps_its_slashes_and_any_bytes() {
-        assert_eq!(path(b"/a b/\xFF?.md"), "/a%20b/%FF%3F.md");
+        use std::os::unix::ffi::OsStrExt;
+        let odd = std::ffi::OsStr::from_bytes(b"/a b/\xFF50%?x#y&z.md");
+        assert_eq!(path(Path::new(odd)), "/a%20b/%FF50%25%3Fx%23y%26z.md");
     }
 }

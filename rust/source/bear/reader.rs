@@ -150,7 +150,7 @@ fn open_there(path: &Path, immutable: bool, busy_timeout: Duration) -> rusqlite:
     let layer =
         read_only_vfs::register().map_err(|code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))?;
     let suffix = if immutable { "&immutable=1" } else { "" };
-    let uri = format!("{}?mode=ro&readonly_shm=1{suffix}", file_uri(path));
+    let uri = format!("file:{}?mode=ro&readonly_shm=1{suffix}", percent::path(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags_and_vfs(uri, flags, layer)?;
     connection.busy_timeout(busy_timeout)?;
@@ -159,22 +159,6 @@ fn open_there(path: &Path, immutable: bool, busy_timeout: Duration) -> rusqlite:
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.execute_batch("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY")?;
     Ok(connection)
-}
-
-/// `path` as a `file:` URI for SQLite, without parameters.
-#[cfg(unix)]
-fn file_uri(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    format!("file:{}", percent::path(path.as_os_str().as_bytes()))
-}
-
-/// `path` as a `file:` URI for SQLite, without parameters: `file:///C:/...`, without the verbatim prefix that
-/// resolving a path puts before it.
-#[cfg(not(unix))]
-fn file_uri(path: &Path) -> String {
-    let path = path.to_string_lossy().replace('\\', "/");
-    let path = path.strip_prefix("//?/").unwrap_or(&path);
-    format!("file:///{}", percent::path(path.as_bytes()).replace("%3A", ":"))
 }
 
 /// Whether SQLite would have to write to read this: a journal to roll back, a shared-memory file to create or recover.
@@ -225,12 +209,6 @@ fn permission_advice() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_uri_escapes_what_sqlite_would_read_as_parameters() {
-        #[cfg(unix)]
-        assert_eq!(file_uri(Path::new("/a b/50%?x#y&z.sqlite")), "file:/a%20b/50%25%3Fx%23y%26z.sqlite");
-    }
 
     #[test]
     fn no_descriptor_is_opened_or_closed_while_a_connection_reads() {
