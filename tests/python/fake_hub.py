@@ -123,10 +123,8 @@ class FakeHub:
         if not with_body:
             return
         self.fetched.append(name)
-        if self.break_after is not None and self._is_large(name):
-            request.wfile.write(data[start : start + self.break_after])
+        end = len(data) if self.break_after is None or not self._is_large(name) else start + self.break_after
+        request.wfile.write(data[start:end])
+        if end < len(data):
             request.wfile.flush()
             request.close_connection = True
-            request.connection.close()
-            return
-        request.wfile.write(data[start:])

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..config import make_private_folder
-from ..errors import ModelDamagedError, ModelUnavailableError, UsageError
+from bearsearch.config import make_private_folder
+from bearsearch.errors import ModelDamagedError, ModelUnavailableError, UsageError
+
 from .models import PACKAGE_MODEL, ModelSpec, Pooling, catalogue, spec_of_folder
 
 __all__ = ["FileHashes", "ModelFiles", "files_in_cache", "files_in_folder", "files_of_package", "snapshot_folder"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..errors import EmbeddingDimensionError, ModelError
+from bearsearch.errors import EmbeddingDimensionError, ModelError
+
 from .models import Pooling
 
 if TYPE_CHECKING:
