@@ -3,7 +3,26 @@
 //! No embedding model, no terminal and no protocol: those live in the Python package, which reaches this crate through
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
+pub mod chunk;
+pub mod embeddings;
 pub mod error;
+mod ffi;
+pub mod fusion;
+pub mod lexical;
+pub mod library;
+pub mod names;
+pub mod query;
+pub mod recover;
+pub mod schema;
+pub mod scope;
+pub mod search;
+pub mod snippet;
 pub mod source;
+pub mod store;
+pub mod sync;
+pub mod vector;
+
+#[cfg(feature = "python")]
+mod bindings;
 
 pub use error::{Error, Result};

@@ -15,12 +15,28 @@ __all__ = [
     "IndexState",
     "IndexStatus",
     "Leg",
+    "ListResult",
     "Note",
+    "NoteSummary",
+    "Progress",
     "SearchResult",
     "SourceReport",
     "SourceStatus",
     "SyncReport",
+    "Tag",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a long step is."""
+
+    stage: str
+    """What is being done: indexing or embedding."""
+    done: int
+    total: int
+    per_second: float | None
+    """Things done per second so far; None at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +156,40 @@ class GetResult:
     missing: tuple[str, ...]
     """What was asked for and not found."""
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteSummary:
+    """One note without its text."""
+
+    id: str
+    title: str
+    source: str
+    url: str | None
+    tags: tuple[str, ...]
+    created_at: datetime | None
+    updated_at: datetime | None
+    archived: bool
+    pinned: bool
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListResult:
+    """Notes by date, newest first."""
+
+    notes: tuple[NoteSummary, ...]
+    total: int
+    """Notes that fit, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """One tag and how many notes carry it, archived ones not counted."""
+
+    name: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,16 @@ pub struct Document {
     pub url: Option<String>,
 }
 
+/// What one call of [`Source::read`] found.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// The documents, in no particular order, no id twice.
+    pub documents: Vec<Document>,
+    /// Ids that are still listed but cannot be read. A file's permissions show only when it is opened, so this is where
+    /// unreadable files are found, not in [`Listing::skipped`].
+    pub skipped: Vec<Skipped>,
+}
+
 /// A place that holds documents. Opened for one sync and dropped after it; keeps no lock between calls.
 pub trait Source: Send {
     /// Lists all documents with their change marks, without reading texts.
@@ -132,12 +142,13 @@ pub trait Source: Send {
 
     /// Reads the documents with these ids, which must come from this object's latest [`list`](Self::list).
     ///
-    /// Documents that vanished since then, became trashed or can no longer be read are left out. One call reads at one
-    /// moment (Bear: one short read transaction).
+    /// An id that comes back in neither half of the [`Batch`] has no place in the index any more: it vanished since the
+    /// listing, was trashed, or its text turned out to carry an excluded tag. One call reads at one moment (Bear: one
+    /// short read transaction).
     ///
     /// # Errors
     /// As for [`list`](Self::list).
-    fn read(&mut self, ids: &[String]) -> Result<Vec<Document>>;
+    fn read(&mut self, ids: &[String]) -> Result<Batch>;
 }
 
 /// Opens the source of `kind` at `path`.
