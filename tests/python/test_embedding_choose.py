@@ -213,7 +213,7 @@ def test_a_fingerprint_changes_with_weights_tokenizer_prefixes_and_name_and_with
     folder = write_tiny_model(tmp_path / "mine", model_file="model.onnx")
     base = replace(settings, model_path=folder)
     first = fingerprint(base)
-    assert fingerprint(replace(base, threads=7, index_path=tmp_path / "other")) == first
+    assert fingerprint(replace(base, threads=7, index=tmp_path / "other")) == first
     seen = {first}
     for changed in (
         replace(base, query_prefix="q: "),

@@ -28,7 +28,9 @@ def test_the_catalogue_agrees_with_fastembed_on_every_model_that_both_know() -> 
             model["sources"]["hf"],
             model["additional_files"],
         ), name
-    missing = {name for name in listed if not LEFT_OUT.search(name)} - set(catalogue())
+    # Names that other tests registered are no models of fastembed's own.
+    own = {name for name in listed if not name.startswith(("bearsearch/", "test/"))}
+    missing = {name for name in own if not LEFT_OUT.search(name)} - set(catalogue())
     assert not missing
 
 
