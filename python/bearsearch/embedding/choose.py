@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..config import RemoteSettings, Settings
-from ..errors import ModelUnavailableError
+from bearsearch.config import RemoteSettings, Settings
+from bearsearch.errors import ModelUnavailableError
+
 from .files import (
     WEIGHTS_PACKAGE,
     WEIGHTS_VERSION,

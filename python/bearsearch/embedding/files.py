@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..config import make_private_folder
-from ..errors import ModelDamagedError, ModelUnavailableError, UsageError
+from bearsearch.config import make_private_folder
+from bearsearch.errors import ModelDamagedError, ModelUnavailableError, UsageError
+
 from .models import PACKAGE_MODEL, ModelSpec, Pooling, catalogue, spec_of_folder
 
 __all__ = ["FileHashes", "ModelFiles", "files_in_cache", "files_in_folder", "files_of_package", "snapshot_folder"]
@@ -161,11 +162,12 @@ class FileHashes:
         # A lost record costs one more reading, so a folder that cannot be written is no error.
         with contextlib.suppress(OSError, UsageError):
             make_private_folder(self._record.parent)
-            fresh = {path: entry for path, entry in known.items() if os.path.exists(path)}
+            fresh = {path: entry for path, entry in known.items() if Path(path).exists()}
             draft = self._record.with_name(f"{self._record.name}.{os.getpid()}")
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(fresh, file)
-            os.replace(draft, self._record)
+            draft.replace(self._record)
 
 
 def _stamp(status: os.stat_result) -> list[Any]:
@@ -235,7 +237,7 @@ def _tokenizer_files(model_file: str) -> tuple[str, ...]:
 def _name_as_hash(path: Path) -> str | None:
     """A cache stores large files under the SHA-256 of their bytes and links to them: the link tells the hash."""
     with contextlib.suppress(OSError):
-        target = os.path.basename(os.readlink(path))
+        target = path.readlink().name
         if _SHA256.fullmatch(target):
             return target
     return None

@@ -19,8 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..config import Settings, make_private_folder
-from ..errors import ModelDamagedError, ModelError, ModelUnavailableError
+from bearsearch.config import Settings, make_private_folder
+from bearsearch.errors import ModelDamagedError, ModelError, ModelUnavailableError
+
 from .batches import plan, run_side_by_side
 from .choose import ModelChoice, find_model
 from .download import discard, download, quiet
@@ -38,6 +39,9 @@ MAX_WINDOW_TOKENS = 1024
 """Longest input given to a model that would take more: attention's memory grows with the square of the length."""
 MAX_THREADS = 8
 QUERY_WINDOWS = 4
+"""How many windows of a query are embedded: a pasted book must not hold up an answer."""
+_QUERY_CHARS = 32
+"""Characters of a query looked at for each token of a window; about twice what four windows of prose hold."""
 _SLAB_TEXTS = 512
 """Texts tokenized at once: enough to sort by length, few enough that their tokens weigh nothing."""
 
@@ -96,7 +100,7 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """See `Embedder.embed_query`."""
-        text = _valid(text[:SLICE_CHARS])
+        text = _valid(text[: self._room["query"] * _QUERY_CHARS])
         windows, ids = self._fit(text, self._encode([self.query_prefix + text])[0], "query")
         vectors = self._run(windows[:QUERY_WINDOWS], ids[:QUERY_WINDOWS], "query")
         return vectors[0] if len(vectors) == 1 else unit(vectors.mean(axis=0, keepdims=True))[0]
@@ -173,20 +177,16 @@ def load_local(choice: ModelChoice, settings: Settings, *, quick: bool = False) 
     if choice.origin == "download":
         download(choice, settings.models_path)
         choice = _found_again(choice, settings)
-    files = choice.files
-    if files is None:
-        raise ModelUnavailableError(choice.detail)
     try:
-        files.verify(FileHashes(settings.models_path))
+        runner, tokenizer, files = _open_checked(choice, settings, quick=quick)
     except ModelDamagedError as damage:
-        if choice.origin != "cache" or not choice.allow_download:
+        if choice.origin != "cache" or choice.files is None or not choice.allow_download:
             raise
         choice.say(f"{damage}; fetching it again")
-        discard(files, settings.models_path)
+        discard(choice.files, settings.models_path)
         download(choice, settings.models_path)
         choice = _found_again(choice, settings)
-        files = choice.files or files
-    runner, tokenizer = _open(files, settings, quick=quick)
+        runner, tokenizer, files = _open_checked(choice, settings, quick=quick)
     return LocalEmbedder(
         runner,
         tokenizer,
@@ -203,6 +203,13 @@ def _found_again(choice: ModelChoice, settings: Settings) -> ModelChoice:
     if not found.available:
         raise ModelUnavailableError(found.detail)
     return found
+
+
+def _open_checked(choice: ModelChoice, settings: Settings, *, quick: bool) -> tuple[Runner, Tokenizer, ModelFiles]:
+    if choice.files is None:
+        raise ModelUnavailableError(choice.detail)
+    choice.files.verify(FileHashes(settings.models_path))
+    return *_open(choice.files, settings, quick=quick), choice.files
 
 
 def _open(files: ModelFiles, settings: Settings, *, quick: bool) -> tuple[Runner, Tokenizer]:

@@ -40,7 +40,7 @@ _TASK = "Instruct: Given a web search query, retrieve relevant passages that ans
 # The first pattern found in the lower-case name decides, so narrower ones stand first.
 _FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"bge-m3", Family("bge-m3")),
-    (r"bge-.*-zh", Family("bge-zh", "为这个句子生成表示以用于检索相关文章：")),  # noqa: RUF001
+    (r"bge-.*-zh", Family("bge-zh", "为这个句子生成表示以用于检索相关文章：")),
     (r"bge-(small|base|large)", Family("bge", _PASSAGES)),
     (r"arctic-embed-.*-v2", Family("arctic-embed-v2", "query: ")),
     (r"arctic-embed", Family("arctic-embed", _PASSAGES)),
