@@ -242,4 +242,4 @@ def test_an_empty_prefix_turns_the_family_prefix_off(settings: Settings) -> None
 def test_every_name_of_the_catalogue_can_be_asked_for(settings: Settings) -> None:
     for name in catalogue():
         choice = find_model(replace(settings, model=name), allow_download=True)
-        assert choice.available or "--model-path" in choice.detail
+        assert choice.available or "--model-path" in choice.detail or "--prepare" in choice.detail

@@ -11,10 +11,11 @@ from bearsearch.errors import ModelUnavailableError
 
 from .choose import ModelChoice, find_model
 from .embedder import Embedder
-from .models import DEFAULT_MODEL, PACKAGE_MODEL, ModelSpec, catalogue
+from .models import DEFAULT_MODEL, FUSED_MODEL, PACKAGE_MODEL, ModelSpec, catalogue
 
 __all__ = [
     "DEFAULT_MODEL",
+    "FUSED_MODEL",
     "PACKAGE_MODEL",
     "Embedder",
     "ModelChoice",
