@@ -115,7 +115,7 @@ class Index:
         given = {"index": path, "db": db, "vault": vault, "model": model, "model_path": model_path}
         self.settings = load_settings({**given, "semantic": semantic})
         self._quick = quick
-        self._core = _core.Index(str(self.settings.index_path))
+        self._core = _core.Index(str(self.settings.index))
         self._embedder: Embedder | None = None
         self._choice: ModelChoice | None = None
 
@@ -135,7 +135,7 @@ class Index:
     @property
     def path(self) -> Path:
         """The index file."""
-        return self.settings.index_path
+        return self.settings.index
 
     # ---------------------------------------------------------------- sources
 
@@ -147,7 +147,8 @@ class Index:
         named: list[_Target] = []
         if self.settings.db is not None:
             named.append(_Target("bear", str(self.settings.db), register=register))
-        named += [_Target("markdown", str(vault), register=register) for vault in self.settings.vaults]
+        if self.settings.vault is not None:
+            named.append(_Target("markdown", str(self.settings.vault), register=register))
         if named:
             return named
         rows = self._core.sources()
