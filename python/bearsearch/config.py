@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from .errors import UsageError
+from bearsearch.errors import UsageError
 
 __all__ = ["SETTINGS", "RemoteSettings", "Setting", "Settings", "load_settings", "make_private_folder"]
 
@@ -48,11 +48,12 @@ class RemoteSettings:
 class Settings:
     """Every setting, resolved. Make one with `load_settings`."""
 
-    index_path: Path
+    index: Path
+    """The index file."""
     db: Path | None
     """Bear database to read instead of the one that is found."""
-    vaults: tuple[Path, ...]
-    """Markdown folders."""
+    vault: Path | None
+    """Folder of Markdown to read."""
     model: str | None
     """Embedding model by name; None lets bearsearch choose."""
     model_path: Path | None
@@ -88,14 +89,31 @@ class Settings:
         """Where a value comes from: "flag", "env BEARSEARCH_INDEX", "file '/path/config.toml'" or "default".
 
         Args:
-            name: A setting's name as in `SETTINGS`, such as "index_path" or "remote.model".
+            name: A setting's name as in `SETTINGS`, such as "index" or "remote.model".
 
         Raises:
             UsageError: No setting has that name.
         """
         if name not in _BY_NAME:
-            raise UsageError(_unknown(name, "there is no setting", _BY_NAME))
+            raise UsageError(_unknown(name, "there is no setting"))
         return self.origins.get(name, "default")
+
+    def override(self, overrides: Mapping[str, object]) -> Settings:
+        """These settings with some values replaced, as by flags.
+
+        Args:
+            overrides: Values by setting name; None leaves a value as it is.
+
+        Raises:
+            UsageError: A value has no meaning, or a name is unknown.
+        """
+        values, origins = _given(overrides)
+        plain = {name: value for name, value in values.items() if "." not in name}
+        nested = {name.partition(".")[2]: value for name, value in values.items() if "." in name}
+        remote = self.remote
+        if nested:
+            remote = replace(remote, **nested) if remote else _remote(values)
+        return replace(self, **plain, remote=remote, origins={**self.origins, **origins})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +121,7 @@ class Setting:
     """Definition of one setting."""
 
     name: str
-    """Name in `Settings`; a dot leads into `RemoteSettings`."""
-    key: str
-    """Key in the settings file; a dot leads into a table."""
+    """Name in `Settings` and in the file; a dot leads into `RemoteSettings` and into a table of the file."""
     env: str
     """Environment variable."""
     help: str
@@ -135,19 +151,7 @@ def _path(value: object, place: str, base: Path) -> Path:
     if "\0" in str(path):
         raise UsageError(f"{place} holds a NUL byte, which no path can have")
     # Made absolute without resolving links: the user sees the path that was given.
-    return Path(os.path.abspath(base / path))
-
-
-def _paths(value: object, place: str, base: Path) -> tuple[Path, ...]:
-    if isinstance(value, str):
-        parts: Sequence[object] = [part for part in value.split(os.pathsep) if part]
-    elif isinstance(value, os.PathLike):
-        parts = [cast("object", value)]
-    elif isinstance(value, (list, tuple)):
-        parts = cast("Sequence[object]", value)
-    else:
-        raise UsageError(f"{place} must be a path or a list of paths, got {value!r}")
-    return tuple(_path(part, place, base) for part in parts)
+    return Path(os.path.abspath(base / path))  # noqa: PTH100
 
 
 def _texts(value: object, place: str, _base: Path) -> tuple[str, ...]:
@@ -207,128 +211,39 @@ def _endpoint(value: object, place: str, base: Path) -> str:
     return address
 
 
+def _setting(name: str, parse: Callable[[object, str, Path], Any], text: str, *, empty: bool = False) -> Setting:
+    variable = {"db": "BEARSEARCH_BEAR_DB", "models_path": "BEARSEARCH_MODELS"}.get(name)
+    variable = variable or "BEARSEARCH_" + name.upper().replace(".", "_")
+    return Setting(name=name, env=variable, help=text, parse=parse, empty_means_unset=not empty)
+
+
 SETTINGS: tuple[Setting, ...] = (
-    Setting(name="index_path", key="index", env="BEARSEARCH_INDEX", help="the index file", parse=_path),
-    Setting(name="db", key="db", env="BEARSEARCH_BEAR_DB", help="Bear's database", parse=_path),
-    Setting(name="vaults", key="vaults", env="BEARSEARCH_VAULTS", help="folders of Markdown", parse=_paths),
-    Setting(name="model", key="model", env="BEARSEARCH_MODEL", help="embedding model by name", parse=_text),
-    Setting(
-        name="model_path", key="model_path", env="BEARSEARCH_MODEL_PATH", help="folder that holds a model", parse=_path
-    ),
-    Setting(
-        name="query_prefix",
-        key="query_prefix",
-        env="BEARSEARCH_QUERY_PREFIX",
-        help="text before a query; empty for none",
-        parse=_text,
-        empty_means_unset=False,
-    ),
-    Setting(
-        name="document_prefix",
-        key="document_prefix",
-        env="BEARSEARCH_DOCUMENT_PREFIX",
-        help="text before a passage; empty for none",
-        parse=_text,
-        empty_means_unset=False,
-    ),
-    Setting(
-        name="threads", key="threads", env="BEARSEARCH_THREADS", help="cores that inference may use", parse=_count(1)
-    ),
-    Setting(
-        name="semantic", key="semantic", env="BEARSEARCH_SEMANTIC", help="false: words only, no model", parse=_flag
-    ),
-    Setting(
-        name="index_locked_titles",
-        key="index_locked_titles",
-        env="BEARSEARCH_INDEX_LOCKED_TITLES",
-        help="false: locked notes are left out entirely",
-        parse=_flag,
-    ),
-    Setting(
-        name="exclude_tags",
-        key="exclude_tags",
-        env="BEARSEARCH_EXCLUDE_TAGS",
-        help="tags whose notes are never indexed",
-        parse=_texts,
-    ),
-    Setting(
-        name="exclude",
-        key="exclude",
-        env="BEARSEARCH_EXCLUDE",
-        help="path patterns that are never indexed",
-        parse=_texts,
-    ),
-    Setting(name="codec", key="codec", env="BEARSEARCH_CODEC", help="quantization of the vector scan", parse=_text),
-    Setting(
-        name="models_path",
-        key="models",
-        env="BEARSEARCH_MODELS",
-        help="folder of downloaded and prepared models",
-        parse=_path,
-    ),
-    Setting(
-        name="remote.base_url",
-        key="remote.base_url",
-        env="BEARSEARCH_REMOTE_BASE_URL",
-        help="address of an OpenAI-compatible endpoint; note text is sent there",
-        parse=_endpoint,
-    ),
-    Setting(
-        name="remote.model",
-        key="remote.model",
-        env="BEARSEARCH_REMOTE_MODEL",
-        help="the endpoint's model",
-        parse=_text,
-    ),
-    Setting(
-        name="remote.api_key_env",
-        key="remote.api_key_env",
-        env="BEARSEARCH_REMOTE_API_KEY_ENV",
-        help="name of the variable that holds the endpoint's key",
-        parse=_text,
-    ),
-    Setting(
-        name="remote.dim",
-        key="remote.dim",
-        env="BEARSEARCH_REMOTE_DIM",
-        help="width of the endpoint's vectors",
-        parse=_count(1),
-    ),
-    Setting(
-        name="remote.timeout_s",
-        key="remote.timeout_s",
-        env="BEARSEARCH_REMOTE_TIMEOUT_S",
-        help="longest wait for one answer, in seconds",
-        parse=_seconds,
-    ),
-    Setting(
-        name="remote.retries",
-        key="remote.retries",
-        env="BEARSEARCH_REMOTE_RETRIES",
-        help="how often a failed request is repeated",
-        parse=_count(0),
-    ),
-    Setting(
-        name="remote.batch",
-        key="remote.batch",
-        env="BEARSEARCH_REMOTE_BATCH",
-        help="most texts in one request",
-        parse=_count(1),
-    ),
-    Setting(
-        name="remote.max_chars",
-        key="remote.max_chars",
-        env="BEARSEARCH_REMOTE_MAX_CHARS",
-        help="longest text in characters; longer ones are sent in windows",
-        parse=_count(64),
-    ),
+    _setting("index", _path, "the index file"),
+    _setting("db", _path, "Bear's database"),
+    _setting("vault", _path, "a folder of Markdown"),
+    _setting("model", _text, "embedding model by name"),
+    _setting("model_path", _path, "folder that holds a model"),
+    _setting("query_prefix", _text, "text before a query; empty for none", empty=True),
+    _setting("document_prefix", _text, "text before a passage; empty for none", empty=True),
+    _setting("threads", _count(1), "processor cores that inference may use"),
+    _setting("semantic", _flag, "false: words only, no model"),
+    _setting("index_locked_titles", _flag, "false: locked notes are left out entirely"),
+    _setting("exclude_tags", _texts, "tags whose notes are never indexed"),
+    _setting("exclude", _texts, "path patterns that are never indexed"),
+    _setting("codec", _text, "quantization of the vector scan"),
+    _setting("models_path", _path, "folder of downloaded and prepared models"),
+    _setting("remote.base_url", _endpoint, "address of an OpenAI-compatible endpoint; note text is sent there"),
+    _setting("remote.model", _text, "the endpoint's model"),
+    _setting("remote.api_key_env", _text, "name of the variable that holds the endpoint's key"),
+    _setting("remote.dim", _count(1), "width of the endpoint's vectors"),
+    _setting("remote.timeout_s", _seconds, "longest wait for one answer, in seconds"),
+    _setting("remote.retries", _count(0), "how often a failed request is repeated"),
+    _setting("remote.batch", _count(1), "most texts in one request"),
+    _setting("remote.max_chars", _count(64), "longest text in characters; longer ones are sent in windows"),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
-_BY_KEY = {setting.key: setting for setting in SETTINGS}
-_TABLES = {setting.key.split(".")[0] for setting in SETTINGS if "." in setting.key}
-# A caller of `load_settings` may use a setting's name or the key that a user writes in the file.
-_BY_EITHER = {**_BY_KEY, **_BY_NAME, "vault": _BY_NAME["vaults"]}
+_TABLES = {setting.name.split(".")[0] for setting in SETTINGS if "." in setting.name}
 
 
 def load_settings(
@@ -340,7 +255,7 @@ def load_settings(
     file's own folder when they come from the file.
 
     Args:
-        overrides: Values from flags or keyword arguments, by setting name or file key; None counts as not given.
+        overrides: Values from flags or keyword arguments, by setting name; None counts as not given.
         environ: Environment to read; None reads the process's.
 
     Raises:
@@ -351,33 +266,28 @@ def load_settings(
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
 
-    for key, value in _read_file(config_path).items():
-        setting = _BY_KEY.get(key)
-        if setting is None:
-            raise UsageError(_unknown(key, f"the settings file '{config_path}' has no use for", _BY_KEY))
-        values[setting.name] = setting.parse(value, f"{key} in '{config_path}'", config_path.parent)
-        origins[setting.name] = f"file '{config_path}'"
+    for name, value in _read_file(config_path).items():
+        if name not in _BY_NAME:
+            raise UsageError(_unknown(name, f"the settings file '{config_path}' has no use for"))
+        values[name] = _BY_NAME[name].parse(value, f"{name} in '{config_path}'", config_path.parent)
+        origins[name] = f"file '{config_path}'"
 
-    here = Path.cwd
+    here = Path.cwd()
     for setting in SETTINGS:
         raw = env.get(setting.env)
         if raw is None or (raw == "" and setting.empty_means_unset):
             continue
-        values[setting.name] = setting.parse(raw, setting.env, here())
+        values[setting.name] = setting.parse(raw, setting.env, here)
         origins[setting.name] = f"env {setting.env}"
 
-    for key, value in (overrides or {}).items():
-        setting = _BY_EITHER.get(key)
-        if setting is None:
-            raise UsageError(_unknown(key, "there is no setting", _BY_EITHER))
-        if value is not None:
-            values[setting.name] = setting.parse(value, setting.key, here())
-            origins[setting.name] = "flag"
+    from_flags, flag_origins = _given(overrides or {})
+    values |= from_flags
+    origins |= flag_origins
 
     return Settings(
-        index_path=values.get("index_path", data_path / INDEX_NAME),
+        index=values.get("index", data_path / INDEX_NAME),
         db=values.get("db"),
-        vaults=values.get("vaults", ()),
+        vault=values.get("vault"),
         model=values.get("model") or None,
         model_path=values.get("model_path"),
         query_prefix=values.get("query_prefix"),
@@ -394,6 +304,17 @@ def load_settings(
         remote=_remote(values),
         origins=origins,
     )
+
+
+def _given(overrides: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values and origins of flags."""
+    values: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if name not in _BY_NAME:
+            raise UsageError(_unknown(name, "there is no setting"))
+        if value is not None:
+            values[name] = _BY_NAME[name].parse(value, name, Path.cwd())
+    return values, dict.fromkeys(values, "flag")
 
 
 def make_private_folder(path: Path) -> Path:
@@ -469,9 +390,9 @@ def _remote(values: Mapping[str, Any]) -> RemoteSettings | None:
     )
 
 
-def _unknown(name: str, beginning: str, known: Mapping[str, object]) -> str:
+def _unknown(name: str, beginning: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    advice = f"did you mean '{near[0]}'?" if near else "known are " + ", ".join(sorted(known))
+    near = difflib.get_close_matches(name, _BY_NAME, n=1, cutoff=0.5)
+    advice = f"did you mean '{near[0]}'?" if near else "known are " + ", ".join(sorted(_BY_NAME))
     return f"{beginning} '{name}'; {advice}"

@@ -41,11 +41,11 @@ class FakeHub:
             def do_HEAD(self) -> None:
                 hub._answer(self, with_body=False)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *args: Any) -> None:
                 return
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
@@ -123,10 +123,8 @@ class FakeHub:
         if not with_body:
             return
         self.fetched.append(name)
-        if self.break_after is not None and self._is_large(name):
-            request.wfile.write(data[start : start + self.break_after])
+        end = len(data) if self.break_after is None or not self._is_large(name) else start + self.break_after
+        request.wfile.write(data[start:end])
+        if end < len(data):
             request.wfile.flush()
             request.close_connection = True
-            request.connection.close()
-            return
-        request.wfile.write(data[start:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def write(home: Path, text: str) -> None:
 
 def test_without_file_or_environment_every_setting_is_a_default(tmp_path: Path) -> None:
     settings = load(tmp_path)
-    assert settings.index_path == tmp_path / "index.sqlite"
+    assert settings.index == tmp_path / "index.sqlite"
     assert settings.models_path == tmp_path / "models"
     assert settings.model is None
     assert settings.query_prefix is None
@@ -45,8 +46,8 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path)
         BEARSEARCH_INDEX="from-env.sqlite",
         BEARSEARCH_MODEL="from-env",
     )
-    assert settings.index_path == Path.cwd() / "from-flag.sqlite"
-    assert settings.origin("index_path") == "flag"
+    assert settings.index == Path.cwd() / "from-flag.sqlite"
+    assert settings.origin("index") == "flag"
     assert settings.model == "from-env"
     assert settings.origin("model") == "env BEARSEARCH_MODEL"
     assert settings.threads == 3
@@ -54,18 +55,26 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path)
     assert settings.origin("db") == "default"
 
 
-def test_overrides_may_use_the_name_or_the_key(tmp_path: Path) -> None:
-    assert load(tmp_path, {"index_path": "/a/b"}).index_path == Path("/a/b")
-    assert load(tmp_path, {"index": Path("/a/b")}).index_path == Path("/a/b")
-    assert load(tmp_path, {"vault": "/v"}).vaults == (Path("/v"),)
-    assert load(tmp_path, {"vaults": ["/v", Path("/w")]}).vaults == (Path("/v"), Path("/w"))
+def test_settings_can_be_overridden_once_they_are_loaded(tmp_path: Path) -> None:
+    settings = load(tmp_path, BEARSEARCH_MODEL="from-env")
+    changed = settings.override({"index": "/a/b", "model": None, "threads": 2})
+    assert (changed.index, changed.model, changed.threads) == (Path("/a/b"), "from-env", 2)
+    assert (changed.origin("index"), changed.origin("model")) == ("flag", "env BEARSEARCH_MODEL")
+    assert settings.index == tmp_path / "index.sqlite"
+    remote = settings.override({"remote.base_url": "http://host/v1", "remote.model": "m"})
+    assert remote.remote is not None
+    assert remote.override({"remote.dim": 7}).remote == replace(remote.remote, dim=7)
+    with pytest.raises(UsageError, match="threads must be a whole number"):
+        settings.override({"threads": 0})
+    with pytest.raises(UsageError, match="did you mean 'model'"):
+        settings.override({"modle": "x"})
 
 
 def test_relative_paths_in_the_file_start_from_the_file(tmp_path: Path) -> None:
-    write(tmp_path, 'index = "sub/my.sqlite"\nvaults = ["notes", "/elsewhere"]\n')
+    write(tmp_path, 'index = "sub/my.sqlite"\nvault = "notes"\n')
     settings = load(tmp_path)
-    assert settings.index_path == tmp_path / "sub" / "my.sqlite"
-    assert settings.vaults == (tmp_path / "notes", Path("/elsewhere"))
+    assert settings.index == tmp_path / "sub" / "my.sqlite"
+    assert settings.vault == tmp_path / "notes"
 
 
 def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +86,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_an_empty_variable_is_absent_except_for_prefixes_where_it_means_none(tmp_path: Path) -> None:
     settings = load(tmp_path, BEARSEARCH_MODEL="", BEARSEARCH_INDEX="", BEARSEARCH_QUERY_PREFIX="")
     assert settings.model is None
-    assert settings.index_path == tmp_path / "index.sqlite"
+    assert settings.index == tmp_path / "index.sqlite"
     assert settings.query_prefix == ""
     assert settings.document_prefix is None
 
@@ -85,11 +94,11 @@ def test_an_empty_variable_is_absent_except_for_prefixes_where_it_means_none(tmp
 def test_lists_come_from_the_environment_in_its_own_notation(tmp_path: Path) -> None:
     settings = load(
         tmp_path,
-        BEARSEARCH_VAULTS=os.pathsep.join(["/a", "/b"]),
+        BEARSEARCH_VAULT="/a",
         BEARSEARCH_EXCLUDE_TAGS="private, work/secret",
         BEARSEARCH_SEMANTIC="off",
     )
-    assert settings.vaults == (Path("/a"), Path("/b"))
+    assert settings.vault == Path("/a")
     assert settings.exclude_tags == ("private", "work/secret")
     assert not settings.semantic
 
@@ -104,7 +113,7 @@ def test_lists_come_from_the_environment_in_its_own_notation(tmp_path: Path) -> 
         ("model = 7\n", "model in"),
         ('semantic = "maybe"\n', "must be true or false, got 'maybe'"),
         ("exclude_tags = [1]\n", "must be a list of texts"),
-        ("vaults = 3\n", "must be a path or a list of paths"),
+        ("vault = 3\n", "must be a path, got 3"),
         ("index = \n", "is not valid TOML"),
         ('[remote]\nbase_url = "http://x"\n', "needs remote.model"),
         ('[remote]\nmodel = "m"\n', "needs remote.base_url"),
@@ -131,8 +140,8 @@ def test_a_file_that_is_not_text_or_not_a_file_is_said_so(tmp_path: Path) -> Non
 
 
 def test_an_unknown_override_names_the_nearest_setting(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="did you mean 'index_path'"):
-        load(tmp_path, {"index_pth": "x"})
+    with pytest.raises(UsageError, match="did you mean 'index'"):
+        load(tmp_path, {"indx": "x"})
     with pytest.raises(UsageError, match="did you mean 'model'"):
         load(tmp_path).origin("modell")
 
@@ -155,7 +164,6 @@ def test_a_remote_endpoint_keeps_the_name_of_the_key_and_never_the_key(tmp_path:
 def test_names_keys_and_variables_are_unique_and_follow_one_pattern() -> None:
     for values in (
         [setting.name for setting in SETTINGS],
-        [setting.key for setting in SETTINGS],
         [setting.env for setting in SETTINGS],
     ):
         assert len(values) == len(set(values))
@@ -165,7 +173,7 @@ def test_names_keys_and_variables_are_unique_and_follow_one_pattern() -> None:
 def test_without_a_home_variable_the_platform_folders_are_used(tmp_path: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("XDG variables move platformdirs' folders on Linux only")
-    code = "from bearsearch.config import load_settings; s = load_settings(); print(s.index_path); print(s.config_path)"
+    code = "from bearsearch.config import load_settings; s = load_settings(); print(s.index); print(s.config_path)"
     env = {k: v for k, v in os.environ.items() if not k.startswith("BEARSEARCH_")}
     env |= {"XDG_DATA_HOME": str(tmp_path / "d"), "XDG_CONFIG_HOME": str(tmp_path / "c")}
     done = subprocess.run(

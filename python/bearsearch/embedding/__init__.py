@@ -6,14 +6,16 @@ the index or of search. Importing this package imports no model package.
 
 from __future__ import annotations
 
-from ..config import Settings
-from ..errors import ModelUnavailableError
+from bearsearch.config import Settings
+from bearsearch.errors import ModelUnavailableError
+
 from .choose import ModelChoice, find_model
 from .embedder import Embedder
-from .models import DEFAULT_MODEL, PACKAGE_MODEL, ModelSpec, catalogue
+from .models import DEFAULT_MODEL, FUSED_MODEL, PACKAGE_MODEL, ModelSpec, catalogue
 
 __all__ = [
     "DEFAULT_MODEL",
+    "FUSED_MODEL",
     "PACKAGE_MODEL",
     "Embedder",
     "ModelChoice",

@@ -1,8 +1,8 @@
 """Which model embeds: a decision from names, files and settings, in milliseconds and without loading anything.
 
 The order is: the model that is named (flag, environment, settings file); the one the index was made with; the
-default model if its files are here; an installed weights package; the default model by download, where the caller
-allows one. `local.py` and `remote.py` turn the choice into vectors.
+default model if its files are here; the weights package, in its prepared form if there is one; the default model by
+download, where the caller allows one. `local.py` and `remote.py` turn the choice into vectors.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..config import RemoteSettings, Settings
-from ..errors import ModelUnavailableError
+from bearsearch.config import RemoteSettings, Settings
+from bearsearch.errors import ModelUnavailableError
+
 from .files import (
     WEIGHTS_PACKAGE,
     WEIGHTS_VERSION,
@@ -24,11 +25,13 @@ from .files import (
     files_in_cache,
     files_in_folder,
     files_of_package,
+    files_of_preparation,
 )
-from .models import DEFAULT_MODEL, PACKAGE_MODEL, ModelSpec, catalogue, family_of, spec_for
+from .models import DEFAULT_MODEL, FUSED_MODEL, PACKAGE_MODEL, ModelSpec, catalogue, family_of, spec_for
 
 __all__ = ["ModelChoice", "find_model", "fingerprint_of"]
 
+_BARE = "all-MiniLM-L6-v2"
 _INSTALL = f'`pip install "bearsearch[model]"` installs one ({PACKAGE_MODEL}, 22 MB)'
 
 
@@ -38,7 +41,7 @@ class ModelChoice:
 
     name: str | None
     """Name to store in the index and to show; None when nothing was found."""
-    origin: Literal["folder", "cache", "package", "download", "remote", "none"]
+    origin: Literal["folder", "cache", "package", "prepared", "download", "remote", "none"]
     """Where it comes from; "download" means that loading it fetches it first."""
     available: bool
     detail: str
@@ -102,22 +105,31 @@ def _find(settings: Settings, *, allow_download: bool, index_model: str | None) 
         except ModelUnavailableError as error:
             return _none(str(error))
     if settings.model is not None:
-        return _named(settings, settings.model, allow_download=allow_download)
+        return _named(settings, settings.model, allow_download=allow_download, index_model=index_model)
     if index_model is not None:
         return _of_index(settings, index_model, allow_download=allow_download)
     default = catalogue()[DEFAULT_MODEL]
     files = files_in_cache(default, settings.models_path)
     if files is not None:
         return _local(settings, files, "cache")
-    files = files_of_package()
-    if files is not None:
-        return _local(settings, files, "package")
+    package = _package(settings)
+    if package is not None:
+        return package
     if allow_download:
         return _download(settings, default)
     return _none(f"no embedding model is installed; {_INSTALL}, or `bearsearch index` downloads {DEFAULT_MODEL}")
 
 
-def _named(settings: Settings, name: str, *, allow_download: bool) -> ModelChoice:
+def _package(settings: Settings) -> ModelChoice | None:
+    """The installed weights, in the faster form if that has been prepared."""
+    prepared = files_of_preparation(settings.models_path)
+    if prepared is not None:
+        return _local(settings, prepared, "prepared")
+    files = files_of_package()
+    return _local(settings, files, "package") if files is not None else None
+
+
+def _named(settings: Settings, name: str, *, allow_download: bool, index_model: str | None = None) -> ModelChoice:
     spec = spec_for(name)
     if spec is None:
         import difflib
@@ -130,14 +142,22 @@ def _named(settings: Settings, name: str, *, allow_download: bool) -> ModelChoic
         if files is None:
             return _none(f"the weights of {PACKAGE_MODEL} are not installed; {_INSTALL}")
         return _local(settings, files, "package")
+    if spec.name == FUSED_MODEL:
+        files = files_of_preparation(settings.models_path)
+        if files is None:
+            return _none(f"{FUSED_MODEL} is not made yet; `bearsearch doctor --prepare` makes it of {PACKAGE_MODEL}")
+        return _local(settings, files, "prepared")
+    if name.strip().lower() == _BARE.lower():
+        # The name alone means whichever form is here, the index's own first; with its owner it is the hub's.
+        if index_model in (PACKAGE_MODEL, FUSED_MODEL, spec.name):
+            return _named(settings, index_model, allow_download=allow_download)
+        if files_in_cache(spec, settings.models_path) is None:
+            package = _package(settings)
+            if package is not None:
+                return package
     files = files_in_cache(spec, settings.models_path)
     if files is not None:
         return _local(settings, files, "cache")
-    # "all-MiniLM-L6-v2" alone means whichever copy of it is here; with its owner it is the one of the hub.
-    if name.strip().lower() == PACKAGE_MODEL.split()[0].lower():
-        files = files_of_package()
-        if files is not None:
-            return _local(settings, files, "package")
     if spec.repository is None:
         return _none(f"{spec.name} cannot be downloaded by bearsearch; give the folder that holds it with --model-path")
     if allow_download:
@@ -160,11 +180,14 @@ def _of_index(settings: Settings, name: str, *, allow_download: bool) -> ModelCh
     return replace(choice, detail=f"{reason}; or `bearsearch index --model NAME` embeds everything with another model")
 
 
-def _local(settings: Settings, files: ModelFiles, origin: Literal["folder", "cache", "package"]) -> ModelChoice:
+def _local(
+    settings: Settings, files: ModelFiles, origin: Literal["folder", "cache", "package", "prepared"]
+) -> ModelChoice:
     spec = files.spec
     place = {
         "folder": f"'{files.model_file.parent}'",
         "cache": f"'{files.model_file.parent}'",
+        "prepared": f"'{files.model_file.parent}', made of the package {WEIGHTS_PACKAGE} {WEIGHTS_VERSION}",
         "package": f"the package {WEIGHTS_PACKAGE} {WEIGHTS_VERSION}",
     }[origin]
     try:

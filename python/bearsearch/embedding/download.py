@@ -11,8 +11,9 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
-from ..config import make_private_folder
-from ..errors import ModelUnavailableError
+from bearsearch.config import make_private_folder
+from bearsearch.errors import ModelUnavailableError
+
 from .choose import ModelChoice
 from .files import FileHashes, ModelFiles, files_in_cache
 from .models import PACKAGE_MODEL, ModelSpec
@@ -24,7 +25,7 @@ def download(choice: ModelChoice, models_path: Path) -> ModelFiles:
     """Fetches the chosen model's files and checks them.
 
     Says so first through the choice's `on_message`; bars are drawn on standard error where that is a terminal.
-    An interrupted download goes on where it stopped.
+    A connection that breaks is taken up again a few times; what stays incomplete is never used.
 
     Args:
         choice: With a spec that has a repository.

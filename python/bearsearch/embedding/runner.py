@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..errors import EmbeddingDimensionError, ModelError
+from bearsearch.errors import EmbeddingDimensionError, ModelError
+
 from .models import Pooling
 
 if TYPE_CHECKING:
@@ -54,15 +55,25 @@ class _Port(Protocol):
 class Session(Protocol):
     """`onnxruntime.InferenceSession`, as far as it is used here."""
 
-    def get_inputs(self) -> Sequence[_Port]: ...
-    def run(self, output_names: list[str] | None, input_feed: dict[str, Any]) -> Sequence[Any]: ...
+    def get_inputs(self) -> Sequence[_Port]:
+        """What the model wants."""
+        ...
+
+    def run(self, output_names: list[str] | None, input_feed: dict[str, Any]) -> Sequence[Any]:
+        """One inference; None asks for all outputs."""
+        ...
 
 
 class TextModel(Protocol):
     """`fastembed.TextEmbedding`, as far as it is used here."""
 
-    def passage_embed(self, texts: Iterable[str], *, batch_size: int) -> Iterable[NDArray[np.floating]]: ...
-    def query_embed(self, query: Iterable[str]) -> Iterable[NDArray[np.floating]]: ...
+    def passage_embed(self, texts: Iterable[str], *, batch_size: int) -> Iterable[NDArray[np.floating]]:
+        """Vectors of documents."""
+        ...
+
+    def query_embed(self, query: Iterable[str]) -> Iterable[NDArray[np.floating]]:
+        """Vectors of queries."""
+        ...
 
 
 class SessionRunner:

@@ -20,17 +20,30 @@ class Encoding(Protocol):
     """What `tokenizers` returns for one text, as far as it is used here."""
 
     @property
-    def ids(self) -> list[int]: ...
+    def ids(self) -> list[int]:
+        """Token ids."""
+        ...
+
     @property
-    def offsets(self) -> list[tuple[int, int]]: ...
+    def offsets(self) -> list[tuple[int, int]]:
+        """For each token, where in the text it begins and ends, in characters."""
+        ...
 
 
 class Tokenizer(Protocol):
     """`tokenizers.Tokenizer`, as far as it is used here."""
 
-    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
-    def encode_batch_fast(self, input: list[str], *, add_special_tokens: bool = True) -> Sequence[Encoding]: ...
-    def num_special_tokens_to_add(self, is_pair: bool) -> int: ...
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
+        """One text."""
+        ...
+
+    def encode_batch_fast(self, texts: list[str], /) -> Sequence[Encoding]:
+        """Many texts, special tokens added, without offsets."""
+        ...
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """How many special tokens stand around a text."""
+        ...
 
 
 def split(text: str, tokenizer: Tokenizer, *, limit: int) -> list[str]:
