@@ -101,6 +101,45 @@ fn a_live_writer_in_wal_mode_is_read_up_to_its_last_commit() {
     assert!(!texts.is_empty() && texts.iter().all(|text| text.starts_with("committed ")));
 }
 
+/// Gives every note the text of one generation after the other, each in one transaction.
+const GENERATIONS: &str = "import sqlite3, sys\n\
+    db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)\n\
+    db.execute('PRAGMA journal_mode=' + sys.argv[2]); db.execute('PRAGMA synchronous=OFF')\n\
+    print('ready', flush=True)\n\
+    for i in range(200):\n\
+    \x20 db.execute('BEGIN IMMEDIATE')\n\
+    \x20 db.execute(\"UPDATE ZSFNOTE SET Z_OPT=Z_OPT+1, ZTEXT='generation '||?||' '||hex(zeroblob(abs(random()) % 4000))\", (i,))\n\
+    \x20 db.execute('COMMIT')\n";
+
+#[test]
+fn a_reading_is_of_one_moment_while_bear_writes_and_other_threads_read() {
+    for mode in ["DELETE", "WAL"] {
+        let library = Library::generate(SMALL);
+        let mut writer = Helper::start(&["-c", GENERATIONS, library.path.to_str().unwrap(), mode]);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let patient = SourceOptions { busy_timeout_ms: 60_000, ..SourceOptions::default() };
+                        let mut source = BearSource::open(&library.path, patient).unwrap();
+                        let texts: Vec<String> =
+                            documents(&mut source).into_values().map(|document| document.text).collect();
+                        let generation = |text: &String| text.split(' ').nth(1).map(str::to_owned);
+                        let is_one = texts.windows(2).all(|two| generation(&two[0]) == generation(&two[1]));
+                        assert!(is_one || !texts[0].starts_with("generation"), "{mode}: {texts:?}");
+                    }
+                });
+            }
+            while writer.is_running() {
+                std::thread::yield_now();
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        writer.finish();
+    }
+}
+
 /// Leaves a half-written transaction behind: changed pages in the database, their old content in the journal.
 const CRASH: &str = "import os, sqlite3, sys\n\
     db = sqlite3.connect(sys.argv[1], isolation_level=None)\n\

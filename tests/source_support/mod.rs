@@ -191,6 +191,16 @@ impl Helper {
         Self { child, _stdout: stdout }
     }
 
+    /// Waits until the process has ended by itself, and well.
+    pub fn finish(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Whether the process is still at work.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// A process that holds a lock on the library as Bear does while it saves.
     pub fn hold(library: &Library, lock: &str, seconds: &str) -> Self {
         let path = library.path.to_str().unwrap();
