@@ -11,7 +11,7 @@ use std::process::Command;
 use bearsearch_core::Error;
 use bearsearch_core::source::bear::{BearSource, default_path};
 use bearsearch_core::source::{Source, SourceOptions};
-use source_support::{Helper, Library, documents, fingerprint, quick, without_root};
+use source_support::{Library, OtherProcess, documents, fingerprint, quick, without_root};
 
 const SMALL: &[&str] = &["--notes", "12", "--no-edge"];
 const SMALL_WAL: &[&str] = &["--notes", "12", "--no-edge", "--wal"];
@@ -96,7 +96,7 @@ fn a_live_writer_in_wal_mode_is_read_up_to_its_last_commit() {
         db.execute(\"UPDATE ZSFNOTE SET ZTEXT='committed '||Z_PK\")\n\
         db.execute('BEGIN IMMEDIATE'); db.execute(\"UPDATE ZSFNOTE SET ZTEXT='uncommitted'\")\n\
         print('ready', flush=True); sys.stdin.read()";
-    let _writer = Helper::start(&["-c", script, library.path.to_str().unwrap()]);
+    let _writer = OtherProcess::start(&["-c", script, library.path.to_str().unwrap()]);
     let texts = read_without_a_trace(&library);
     assert!(!texts.is_empty() && texts.iter().all(|text| text.starts_with("committed ")));
 }
@@ -115,7 +115,7 @@ const GENERATIONS: &str = "import sqlite3, sys\n\
 fn a_reading_is_of_one_moment_while_bear_writes_and_other_threads_read() {
     for mode in ["DELETE", "WAL"] {
         let library = Library::generate(SMALL);
-        let mut writer = Helper::start(&["-c", GENERATIONS, library.path.to_str().unwrap(), mode]);
+        let mut writer = OtherProcess::start(&["-c", GENERATIONS, library.path.to_str().unwrap(), mode]);
         let is_over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -200,13 +200,13 @@ fn a_journal_that_would_delete_another_file_is_refused() {
 #[test]
 fn a_lock_that_stays_is_busy_and_one_that_goes_is_waited_for() {
     let library = Library::generate(SMALL);
-    let holder = Helper::hold(&library, "EXCLUSIVE", "60");
+    let holder = OtherProcess::hold(&library, "EXCLUSIVE", "60");
     let error = BearSource::open(&library.path, quick()).err().expect("the lock stands");
     assert!(matches!(error, Error::SourceBusy { .. }), "{error}");
     assert!(error.to_string().contains("is locked by its own program at the moment; try again"), "{error}");
     drop(holder);
 
-    let _holder = Helper::hold(&library, "EXCLUSIVE", "0.3");
+    let _holder = OtherProcess::hold(&library, "EXCLUSIVE", "0.3");
     let patient = SourceOptions { busy_timeout_ms: 30_000, ..SourceOptions::default() };
     assert!(!BearSource::open(&library.path, patient).unwrap().list().unwrap().entries.is_empty());
 }
@@ -214,7 +214,7 @@ fn a_lock_that_stays_is_busy_and_one_that_goes_is_waited_for() {
 #[test]
 fn a_writer_that_has_not_begun_to_write_is_no_obstacle() {
     let library = Library::generate(SMALL);
-    let _holder = Helper::hold(&library, "IMMEDIATE", "60");
+    let _holder = OtherProcess::hold(&library, "IMMEDIATE", "60");
     assert!(!read_without_a_trace(&library).is_empty());
 }
 
