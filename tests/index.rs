@@ -391,13 +391,19 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     let library = Library::new(NOTES);
     library.embed("model", about_bread);
     library.store.checkpoint().unwrap();
+    let root = |conn: &rusqlite::Connection| {
+        let sql = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'documents'";
+        Ok(conn.query_row(sql, [], |row| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?)))?)
+    };
+    let (page, size) = library.store.read(root).unwrap();
     let path = library.store.path().to_owned();
     drop(library.store);
-    // The page of one full-text table is overwritten: the file is damaged, the vectors are not.
     let mut bytes = fs::read(&path).unwrap();
-    let end = bytes.len();
-    bytes[end - 100..].fill(0xA5);
+    bytes[(page - 1) * size..page * size].fill(0xA5);
     fs::write(&path, bytes).unwrap();
+    let damaged = Store::open(&path).unwrap();
+    assert!(matches!(damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))), Err(Error::IndexCorrupt { .. })));
+    drop(damaged);
     let aside = recover::set_aside(&path, false).unwrap();
     let store = Store::open(&path).unwrap();
     assert_eq!(recover::salvage(&aside, &store).unwrap(), 3);
