@@ -1,0 +1,33 @@
+//! bearsearch's engine: sources, text, SQLite, ranks and numbers.
+//!
+//! No embedding model, no terminal and no protocol: those live in the Python package, which reaches this crate through
+//! `bindings` (feature `python`). Data flows one way: service, engine, C.
+
+pub mod chunk;
+pub mod documents;
+pub mod embeddings;
+pub mod error;
+mod ffi;
+mod fulltext;
+pub mod fusion;
+pub mod lexical;
+pub mod library;
+pub mod measure;
+pub mod names;
+pub mod query;
+pub mod recover;
+pub mod schema;
+pub mod scope;
+mod script;
+pub mod search;
+pub mod snippet;
+pub mod source;
+pub mod store;
+pub mod sync;
+pub mod vector;
+pub mod wordpiece;
+
+#[cfg(feature = "python")]
+mod bindings;
+
+pub use error::{Error, Result};
