@@ -20,6 +20,7 @@ from typing import Any
 
 import apsw
 import pytest
+
 from vector_support import Outcome, connect, published_extension, run
 
 PUBLISHED = published_extension()
@@ -116,7 +117,8 @@ def test_full_scan_agrees_for_every_type_and_metric(pair: Pair, kind: str, metri
     rng = fill(pair, kind, dim, 60, seed=dim, edges=True)
     init = pair.same("SELECT vector_init('t', 'v', ?)", (f"dimension={dim},type={kind},distance={metric}",))
     if init.error is not None:
-        assert metric == "HAMMING" and kind != "BIT"
+        assert metric == "HAMMING"
+        assert kind != "BIT"
         return
     stream = "SELECT id, distance FROM vector_full_scan(?, ?, ?)"
     for query in [json.dumps([0] * dim), random_vector(rng, kind, dim), random_vector(rng, kind, dim)]:
@@ -138,7 +140,8 @@ def test_quantized_scan_agrees_for_every_type_metric_and_quantizer(
         return
     options = "max_memory=1KB,track=0" + (f",qtype={quantizer}" if quantizer else "")
     if pair.same("SELECT vector_quantize('t', 'v', ?)", (options,)).error:
-        assert kind == "BIT" and quantizer in ("INT8", "UINT8")
+        assert kind == "BIT"
+        assert quantizer in ("INT8", "UINT8")
         return
     assert pair.same('SELECT rowid1, rowid2, counter, data FROM "vector0_t_v" ORDER BY rowid').rows
     pair.same("SELECT value FROM _sqliteai_vector WHERE key = 'qtype'")
@@ -254,7 +257,7 @@ def test_table_rules_agree(pair: Pair, create: str, table: str, column: str) -> 
     if name:
         key = "id, " if "id " in create else "a, b, " if "a INTEGER" in create else ""
         value = "1, " if key == "id, " else "1, 2, " if key else ""
-        field = '"the \'v\'"' if "the" in create else "v"
+        field = "\"the 'v'\"" if "the" in create else "v"
         pair.same(f"INSERT INTO {name} ({key}{field}) VALUES ({value}vector_as_f32('[1,-2,3]'))")
     pair.same("SELECT vector_init(?, ?, 'dimension=3')", (table, column))
     pair.same("SELECT * FROM vector_full_scan(?, ?, '[1,1,1]', 5)", (table, column))
@@ -266,7 +269,8 @@ def test_table_rules_agree(pair: Pair, create: str, table: str, column: str) -> 
 
 ARGUMENTS: list[tuple[Any, ...]] = [
     (), ("t",), ("t", "v"), ("t", "v", "[1,2,3]"), ("t", "v", "[1,2,3]", 2), (1, "v", "[1,2,3]"), ("t", 1, "[1,2,3]"),
-    ("t", "v", None), ("t", "v", 1), ("t", "v", 1.5), ("t", "v", b""), ("t", "v", b"123"), ("t", "v", b"123456789012", 1),
+    ("t", "v", None), ("t", "v", 1), ("t", "v", 1.5), ("t", "v", b""), ("t", "v", b"123"),
+    ("t", "v", b"123456789012", 1),
     ("t", "v", b"1234567890123"), ("t", "v", "[1,2]"), ("t", "v", "[1,2,3,4]"), ("t", "v", "1,2,3"), ("t", "v", "[a]"),
     ("t", "v", "[1,2,3]", None), ("t", "v", "[1,2,3]", "2"), ("t", "v", "[1,2,3]", 2.7), ("t", "v", "[1,2,3]", b"2"),
     ("t", "v", "[1,2,3]", 0), ("t", "v", "[1,2,3]", -5), ("t", "v", "[1,2,3]", 10**6), ("nope", "v", "[1,2,3]", 1),
