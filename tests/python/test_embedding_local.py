@@ -390,6 +390,38 @@ def test_embedding_opens_no_socket(tmp_path: Path) -> None:
     assert socket.socket.connect is not None
 
 
+def test_memory_stays_flat_over_many_texts_of_all_lengths(bge_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from bearsearch.config import load_settings\n"
+        "from bearsearch.embedding import find_model, load_embedder\n"
+        "s = load_settings({'model_path': sys.argv[1], 'threads': 2})\n"
+        "e = load_embedder(find_model(s), s)\n"
+        "texts = ['word ' * (i * 37 % 700) for i in range(120)]\n"
+        "peaks = []\n"
+        "for _ in range(5):\n"
+        "    e.embed_documents(texts)\n"
+        "    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+        "print(peaks[-1] - peaks[0])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(bge_folder)],
+        env={**os.environ, "BEARSEARCH_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=100,
+        check=True,
+    )
+    assert int(done.stdout) < 30, "megabytes gained over 480 texts after the first 120"
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_embedding(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the data folder should be", encoding="utf-8")
+    settings = load_settings(environ={"BEARSEARCH_HOME": str(tmp_path / "home")})
+    assert load_embedder(find_model(settings), settings).embed_query("a").shape == (384,)
+
+
 def test_a_quick_query_imports_neither_fastembed_nor_a_network_client(tmp_path: Path) -> None:
     code = (
         "import sys\n"

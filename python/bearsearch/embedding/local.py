@@ -24,7 +24,7 @@ from bearsearch.errors import ModelDamagedError, ModelError, ModelUnavailableErr
 
 from .batches import BATCH_TEXTS, plan, run_side_by_side
 from .choose import ModelChoice, find_model
-from .download import discard, download, quiet
+from .download import discard, download, hush_log
 from .files import FileHashes, ModelFiles
 from .runner import FastembedRunner, Kind, Runner, Session, SessionRunner, TextModel, check_width, unit
 from .windows import SLICE_CHARS, Tokenizer, split
@@ -263,50 +263,48 @@ def _fastembed(files: ModelFiles, settings: Settings) -> TextModel:
 
     A name that fastembed knows is opened by name; else the files are registered under a name made from their place.
     """
-    make_private_folder(settings.models_path)
-    with quiet(bars=False):
-        from fastembed import TextEmbedding
-        from fastembed.common.model_description import ModelSource, PoolingType
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
 
-        spec = files.spec
-        known = {description["model"] for description in TextEmbedding.list_supported_models()}
-        name = spec.name
-        if name not in known or files.model_file != files.tokenizer_folder / _file_that_fastembed_wants(name):
-            if spec.pooling == "fastembed":
-                raise ModelUnavailableError(
-                    f"{name} needs its files laid out as fastembed expects, with '{spec.model_file}' in the folder"
-                )
-            pooling = {"cls": PoolingType.CLS, "mean": PoolingType.MEAN, "last": PoolingType.LAST_TOKEN}[spec.pooling]
-            place = hashlib.sha256(f"{spec.pooling} {files.model_file}".encode()).hexdigest()[:16]
-            name = f"bearsearch/{place}"
-            with contextlib.suppress(ValueError):  # registered by an earlier load
-                TextEmbedding.add_custom_model(
-                    model=name,
-                    pooling=pooling,
-                    normalization=True,
-                    sources=ModelSource(hf=name),
-                    dim=spec.dim or 1,
-                    model_file=str(files.model_file.resolve()),
-                )
-        options: dict[str, Any] = {}
-        if files.model_file.suffix == ".onnx":
-            # The arena never gives memory back; without it speed is the same at these batch sizes.
-            options = {"threads": 1, "providers": ["CPUExecutionProvider"], "enable_cpu_mem_arena": False}
-        try:
-            return cast(
-                "TextModel",
-                TextEmbedding(
-                    name,
-                    cache_dir=str(settings.models_path),
-                    specific_model_path=str(files.tokenizer_folder),
-                    local_files_only=True,
-                    **options,
-                ),
+    hush_log()
+    spec = files.spec
+    known = {description["model"] for description in TextEmbedding.list_supported_models()}
+    name = spec.name
+    if name not in known or files.model_file != files.tokenizer_folder / _file_that_fastembed_wants(name):
+        if spec.pooling == "fastembed":
+            raise ModelUnavailableError(
+                f"{name} needs its files laid out as fastembed expects, with '{spec.model_file}' in the folder"
             )
-        except Exception as error:
-            if spec.pooling != "fastembed":
-                raise _FastembedError from error
-            raise ModelError(f"fastembed cannot open {spec.name} from '{files.tokenizer_folder}': {error}") from error
+        pooling = {"cls": PoolingType.CLS, "mean": PoolingType.MEAN, "last": PoolingType.LAST_TOKEN}[spec.pooling]
+        place = hashlib.sha256(f"{spec.pooling} {files.model_file}".encode()).hexdigest()[:16]
+        name = f"bearsearch/{place}"
+        with contextlib.suppress(ValueError):  # registered by an earlier load
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=pooling,
+                normalization=True,
+                sources=ModelSource(hf=name),
+                dim=spec.dim or 1,
+                model_file=str(files.model_file.resolve()),
+            )
+    options: dict[str, Any] = {}
+    if files.model_file.suffix == ".onnx":
+        # The arena never gives memory back; without it speed is the same at these batch sizes.
+        options = {"threads": 1, "providers": ["CPUExecutionProvider"], "enable_cpu_mem_arena": False}
+    try:
+        model = TextEmbedding(
+            name,
+            # Never written to, since the folder is given; fastembed would otherwise make one in a temporary place.
+            cache_dir=str(make_private_folder(settings.models_path)),
+            specific_model_path=str(files.tokenizer_folder),
+            local_files_only=True,
+            **options,
+        )
+    except Exception as error:
+        if spec.pooling != "fastembed":
+            raise _FastembedError from error
+        raise ModelError(f"fastembed cannot open {spec.name} from '{files.tokenizer_folder}': {error}") from error
+    return cast("TextModel", model)
 
 
 def _file_that_fastembed_wants(name: str) -> str:
