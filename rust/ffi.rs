@@ -1,4 +1,7 @@
-//! The only file that calls C: the vector extension's registration on a connection.
+//! The only room that calls C: the vector extension's registration on a connection, and the file layer that keeps
+//! sources unwritten (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
+
+pub mod read_only_vfs;
 
 use std::{
     ffi::{c_char, c_int},

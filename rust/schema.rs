@@ -122,8 +122,6 @@ CREATE VIRTUAL TABLE words USING fts5 (
 CREATE VIRTUAL TABLE trigrams USING fts5 (
     title, body, content = 'chunk_rows', content_rowid = 'id', tokenize = 'trigram remove_diacritics 1'
 );
-INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
-INSERT INTO trigrams (trigrams, rank) VALUES ('secure-delete', 1);
 ";
 
 /// Creates the newest layout in an empty database.

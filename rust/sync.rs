@@ -12,11 +12,10 @@ use std::{
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
-    chunk::{self, Chunk, ChunkPolicy},
-    embeddings,
+    chunk::ChunkPolicy,
+    documents::{self, Prepared, id_hash},
     error::{Error, Result},
-    names::fold,
-    source::{self, Document, Entry, Skipped, Source, SourceKind, SourceOptions},
+    source::{self, Entry, Skipped, Source, SourceKind, SourceOptions},
     store::{Store, meta, set_meta},
 };
 
@@ -192,14 +191,14 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
         let source_id = store.write(|tx| {
             let source_id = register(tx, spec, &mut report)?;
             if options.rebuild {
-                remove_all_documents(tx, source_id)?;
+                documents::clear_source(tx, source_id)?;
             }
             if policy_differs {
                 set_meta(tx, "chunk_policy", &policy_word)?;
-                rechunk_all(tx, &policy)?;
+                documents::rechunk_all(tx, &policy)?;
             }
             let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
-            remove_documents(tx, &gone)?;
+            documents::purge(tx, &gone)?;
             forget_left_out(tx, source_id, &listed)?;
             if wanted.is_empty() {
                 finish(tx, source_id)?;
@@ -243,12 +242,12 @@ fn write_documents(
             }
         });
         let (mut done, mut missed, mut bytes) = (0, 0, 0);
-        let mut documents = Vec::new();
+        let mut prepared = Vec::new();
         let mut left_out = Vec::new();
-        let write = |documents: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>, last: bool| {
+        let write = |prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>, last: bool| {
             store.write(|tx| {
-                for prepared in documents.drain(..) {
-                    store_document(tx, source_id, prepared)?;
+                for document in prepared.drain(..) {
+                    documents::store(tx, source_id, document)?;
                 }
                 for left in left_out.drain(..) {
                     leave_out(tx, source_id, &left)?;
@@ -262,15 +261,15 @@ fn write_documents(
             done = (done + READ_BATCH).min(wanted.len());
             bytes += read.iter().map(|prepared| prepared.document.text.len()).sum::<usize>();
             missed += left.len();
-            documents.extend(read);
+            prepared.extend(read);
             left_out.extend(left);
             if bytes >= COMMIT_BYTES {
-                write(&mut documents, &mut left_out, false)?;
+                write(&mut prepared, &mut left_out, false)?;
                 bytes = 0;
                 progress(done, wanted.len())?;
             }
         }
-        write(&mut documents, &mut left_out, true)?;
+        write(&mut prepared, &mut left_out, true)?;
         progress(wanted.len(), wanted.len())?;
         Ok(missed)
     })
@@ -299,10 +298,6 @@ fn read_batch(source: &mut dyn Source, entries: &[Entry], policy: &ChunkPolicy) 
     Ok((prepared, left_out))
 }
 
-fn id_hash(id: &str) -> [u8; 32] {
-    *blake3::hash(id.as_bytes()).as_bytes()
-}
-
 fn left_out_marks(conn: &Connection, source_id: i64) -> Result<HashMap<[u8; 32], Box<[u8]>>> {
     let mut statement = conn.prepare_cached("SELECT id_hash, mark FROM left_out WHERE source_id = ?1")?;
     let rows = statement.query_map([source_id], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?.into_boxed_slice())))?;
@@ -325,7 +320,7 @@ fn leave_out(tx: &Transaction<'_>, source_id: i64, left: &LeftOut) -> Result<()>
         .optional()?;
     // A document that cannot be read just now keeps its last readable state; an excluded one goes at once.
     if let (Some(id), None) = (stored, &left.reason) {
-        remove_documents(tx, &[id])?;
+        documents::purge(tx, &[id])?;
     }
     let external_id = left.reason.as_ref().map(|_| &left.entry.id);
     tx.prepare_cached("INSERT OR REPLACE INTO left_out (source_id, id_hash, mark, external_id, reason) VALUES (?1, ?2, ?3, ?4, ?5)")?
@@ -340,39 +335,6 @@ fn forget_left_out(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<&str>)
         tx.execute("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2", params![source_id, hash])?;
     }
     Ok(())
-}
-
-/// A document with everything that can be computed without the index.
-struct Prepared {
-    document: Document,
-    content_hash: [u8; 32],
-    chunks: Vec<(Chunk, [u8; 16])>,
-}
-
-impl Prepared {
-    fn new(document: Document, policy: &ChunkPolicy) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        let mut field = |bytes: &[u8]| {
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        field(document.title.as_bytes());
-        field(document.text.as_bytes());
-        document.tags.iter().for_each(|tag| field(tag.as_bytes()));
-        let content_hash = hasher.finalize().into();
-        let chunks = hashed_chunks(&document.title, &document.text, policy);
-        Self { document, content_hash, chunks }
-    }
-}
-
-fn hashed_chunks(title: &str, text: &str, policy: &ChunkPolicy) -> Vec<(Chunk, [u8; 16])> {
-    let hashed = |chunk: Chunk| {
-        let embedded = chunk::embedded_text(title, &chunk.heading, &text[chunk.start_byte..chunk.end_byte]);
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&blake3::hash(embedded.as_bytes()).as_bytes()[..16]);
-        (chunk, hash)
-    };
-    chunk::chunks(title, text, policy).into_iter().map(hashed).collect()
 }
 
 /// The policy to use and the word under which `meta` knows it.
@@ -461,193 +423,6 @@ fn stored_marks(conn: &Connection, source_id: i64) -> Result<Marks> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Stores one document and everything that follows from it, replacing what was there.
-fn store_document(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result<()> {
-    let Prepared { document, content_hash, chunks } = prepared;
-    let stored: Option<(i64, Vec<u8>)> = tx
-        .prepare_cached("SELECT id, content_hash FROM documents WHERE source_id = ?1 AND external_id = ?2")?
-        .query_row(params![source_id, document.id], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let folded_title = fold(&document.title);
-    let id = match &stored {
-        Some((id, _)) => *id,
-        None => {
-            tx.prepare_cached(
-                "INSERT INTO documents (source_id, external_id, mark, content_hash, title, folded_title, archived, pinned, locked)
-                 VALUES (?1, ?2, x'', x'', '', '', 0, 0, 0)",
-            )?
-            .execute(params![source_id, document.id])?;
-            tx.last_insert_rowid()
-        }
-    };
-    tx.prepare_cached("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2")?
-        .execute(params![source_id, id_hash(&document.id)])?;
-    let same_content = stored.as_ref().is_some_and(|(_, hash)| hash.as_slice() == content_hash);
-    let mut freed = Vec::new();
-    if !same_content && stored.is_some() {
-        freed = remove_chunks(tx, id)?;
-    }
-    tx.prepare_cached(
-        "UPDATE documents SET mark = ?2, content_hash = ?3, title = ?4, folded_title = ?5, created_at_ms = ?6,
-         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11 WHERE id = ?1",
-    )?
-    .execute(params![
-        id,
-        document.mark.0,
-        content_hash,
-        document.title,
-        folded_title,
-        document.created_at_ms,
-        document.updated_at_ms,
-        document.archived,
-        document.pinned,
-        document.locked,
-        document.url
-    ])?;
-    if same_content {
-        return Ok(());
-    }
-    let tags = document.tags.join("\n");
-    tx.prepare_cached("INSERT OR REPLACE INTO document_texts (document_id, text, tags) VALUES (?1, ?2, ?3)")?
-        .execute(params![id, document.text, tags])?;
-    store_tags(tx, id, &document.tags)?;
-    store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
-    embeddings::prune_texts(tx, &freed)
-}
-
-fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result<()> {
-    tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([document_id])?;
-    for tag in tags {
-        let folded = fold(tag);
-        tx.prepare_cached("INSERT INTO tags (name, folded) VALUES (?1, ?2) ON CONFLICT (folded) DO NOTHING")?
-            .execute(params![tag, folded])?;
-        tx.prepare_cached("INSERT OR IGNORE INTO document_tags SELECT ?1, id FROM tags WHERE folded = ?2")?
-            .execute(params![document_id, folded])?;
-    }
-    Ok(())
-}
-
-/// The columns that the full-text tables see of a document; the body of each chunk is cut from `text`.
-struct Content<'a> {
-    title: &'a str,
-    text: &'a str,
-    tags: &'a str,
-}
-
-fn store_chunks(tx: &Transaction<'_>, document_id: i64, content: &Content<'_>, chunks: &[(Chunk, [u8; 16])]) -> Result<()> {
-    for (chunk, hash) in chunks {
-        let text_id = embeddings::text_id(tx, hash)?;
-        tx.prepare_cached(
-            "INSERT INTO chunks (document_id, ordinal, heading, start_byte, end_byte, start_line, end_line, text_id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            document_id,
-            chunk.ordinal,
-            chunk.heading,
-            chunk.start_byte,
-            chunk.end_byte,
-            chunk.start_line,
-            chunk.end_line,
-            text_id
-        ])?;
-        let id = tx.last_insert_rowid();
-        let body = &content.text[chunk.start_byte..chunk.end_byte];
-        tx.prepare_cached("INSERT INTO words (rowid, title, heading, body, tags) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![id, content.title, chunk.heading, body, content.tags])?;
-        tx.prepare_cached("INSERT INTO trigrams (rowid, title, body) VALUES (?1, ?2, ?3)")?
-            .execute(params![id, content.title, body])?;
-    }
-    Ok(())
-}
-
-/// Removes a document's chunks from all tables; returns the ids of their texts, which may have lost their last chunk.
-fn remove_chunks(tx: &Transaction<'_>, document_id: i64) -> Result<Vec<i64>> {
-    struct Row {
-        id: i64,
-        heading: String,
-        start_byte: usize,
-        end_byte: usize,
-        text_id: i64,
-    }
-    let (title, text, tags): (String, String, String) = tx
-        .prepare_cached(
-            "SELECT d.title, t.text, t.tags FROM documents d JOIN document_texts t ON t.document_id = d.id WHERE d.id = ?1",
-        )?
-        .query_row([document_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let rows: Vec<Row> = tx
-        .prepare_cached("SELECT id, heading, start_byte, end_byte, text_id FROM chunks WHERE document_id = ?1")?
-        .query_map([document_id], |row| {
-            Ok(Row {
-                id: row.get(0)?,
-                heading: row.get(1)?,
-                start_byte: row.get(2)?,
-                end_byte: row.get(3)?,
-                text_id: row.get(4)?,
-            })
-        })?
-        .collect::<rusqlite::Result<_>>()?;
-    for row in &rows {
-        // FTS5 removes exactly the words it is handed, so they must be the ones that were indexed.
-        let body = text.get(row.start_byte..row.end_byte).unwrap_or_default();
-        tx.prepare_cached(
-            "INSERT INTO words (words, rowid, title, heading, body, tags) VALUES ('delete', ?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![row.id, title, row.heading, body, tags])?;
-        tx.prepare_cached("INSERT INTO trigrams (trigrams, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)")?
-            .execute(params![row.id, title, body])?;
-    }
-    tx.prepare_cached("DELETE FROM chunks WHERE document_id = ?1")?.execute([document_id])?;
-    Ok(rows.into_iter().map(|row| row.text_id).collect())
-}
-
-fn remove_documents(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
-    let mut freed = Vec::new();
-    for id in ids {
-        freed.extend(remove_chunks(tx, *id)?);
-        tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([id])?;
-        tx.prepare_cached("DELETE FROM document_texts WHERE document_id = ?1")?.execute([id])?;
-        tx.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;
-    }
-    if !ids.is_empty() {
-        tx.execute("DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)", [])?;
-    }
-    embeddings::prune_texts(tx, &freed)
-}
-
-/// For a rebuild: everything of one source goes but the texts, whose vectors the new rows will find again.
-fn remove_all_documents(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
-    let ids: Vec<i64> = tx
-        .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
-        .query_map([source_id], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for id in ids {
-        remove_chunks(tx, id)?;
-        tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([id])?;
-        tx.prepare_cached("DELETE FROM document_texts WHERE document_id = ?1")?.execute([id])?;
-        tx.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;
-    }
-    Ok(())
-}
-
-/// Cuts all stored documents anew, from the stored texts; strings that come out the same keep their vectors.
-fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
-    let ids: Vec<i64> =
-        tx.prepare_cached("SELECT id FROM documents")?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    for id in ids {
-        let freed = remove_chunks(tx, id)?;
-        let (title, text, tags): (String, String, String) = tx
-            .prepare_cached(
-                "SELECT d.title, t.text, t.tags FROM documents d JOIN document_texts t ON t.document_id = d.id WHERE d.id = ?1",
-            )?
-            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let chunks = hashed_chunks(&title, &text, policy);
-        store_chunks(tx, id, &Content { title: &title, text: &text, tags: &tags }, &chunks)?;
-        embeddings::prune_texts(tx, &freed)?;
-    }
-    Ok(())
-}
-
 /// Forgets a source and everything that came from it.
 ///
 /// # Errors
@@ -662,7 +437,7 @@ pub fn remove_source(store: &Store, name: &str) -> Result<()> {
             .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
             .query_map([row.id], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        remove_documents(tx, &ids)?;
+        documents::purge(tx, &ids)?;
         tx.execute("DELETE FROM left_out WHERE source_id = ?1", [row.id])?;
         tx.execute("DELETE FROM sources WHERE id = ?1", [row.id])?;
         Ok(())

@@ -4,7 +4,7 @@ Every method releases the GIL while the engine works, and raises the classes of 
 """
 
 from collections.abc import Callable
-from typing import TypedDict, final
+from typing import TypedDict, final, type_check_only
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __version__: str
 SCHEMA_VERSION: int
 
+@type_check_only
 class FilterOptions(TypedDict):
     sources: list[int]
     tags_all: list[str]
@@ -21,6 +22,7 @@ class FilterOptions(TypedDict):
     updated_until_ms: int | None
     archived: bool
 
+@type_check_only
 class SearchOptions(FilterOptions):
     queries: list[tuple[str, NDArray[np.float32] | None]]
     mode: str
@@ -28,6 +30,7 @@ class SearchOptions(FilterOptions):
     fingerprint: str | None
     no_embedding: str | None
 
+@type_check_only
 class SyncOptions(TypedDict):
     kind: str
     path: str
@@ -41,6 +44,7 @@ class SyncOptions(TypedDict):
     exclude_globs: list[str]
     busy_timeout_ms: int
 
+@type_check_only
 class SourceReportDict(TypedDict):
     source: str
     kind: str
@@ -54,6 +58,7 @@ class SourceReportDict(TypedDict):
     warnings: list[str]
     error: str | None
 
+@type_check_only
 class SourceDict(TypedDict):
     id: int
     name: str
@@ -66,6 +71,7 @@ class SourceDict(TypedDict):
     last_sync_at_ms: int | None
     error: str | None
 
+@type_check_only
 class ModelDict(TypedDict):
     id: int
     name: str
@@ -73,11 +79,13 @@ class ModelDict(TypedDict):
     dim: int
     live: bool
 
+@type_check_only
 class CoverageDict(TypedDict):
     embedded: int
     pending: int
     failed: int
 
+@type_check_only
 class DocumentDict(TypedDict):
     id: str
     source: str
@@ -90,9 +98,11 @@ class DocumentDict(TypedDict):
     locked: bool
     url: str | None
 
+@type_check_only
 class NoteDict(DocumentDict):
     text: str
 
+@type_check_only
 class HitDict(DocumentDict):
     score: float
     text_rank: int | None
@@ -106,11 +116,13 @@ class HitDict(DocumentDict):
     snippet: str
     highlights: list[tuple[int, int]]
 
+@type_check_only
 class LegDict(TypedDict):
     ran: bool
     hits: int
     reason: str | None
 
+@type_check_only
 class ResponseDict(TypedDict):
     mode: str
     good_match: bool
@@ -121,6 +133,7 @@ class ResponseDict(TypedDict):
     total: int
     hits: list[HitDict]
 
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int

@@ -4,6 +4,8 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 `bearsearch.embedding`, loaded only when a vector is needed.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
@@ -51,6 +53,9 @@ SOURCE_BUSY_TIMEOUT_MS = 5_000
 UNLIMITED = 10**9
 """A limit at or above this asks for all notes."""
 
+MAX_CHUNK_TOKENS = 512
+"""Models that take more tokens get chunks of 300 words all the same, so a larger limit changes nothing."""
+
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
@@ -81,7 +86,7 @@ class Index:
         model: Name of the embedding model; None lets the index and what is installed decide.
         model_path: Folder with the model's files.
         semantic: False never loads a model: words only.
-        settings: Ready-made settings instead of environment and configuration file; the arguments above still win.
+        quick: For a process that asks once and ends: the model loads faster and embeds slower.
 
     Raises:
         IndexUnavailableError: The file cannot be opened, or one of its children for a damaged, newer or busy index.
@@ -104,13 +109,12 @@ class Index:
         vault: str | Path | None = None,
         model: str | None = None,
         model_path: str | Path | None = None,
-        semantic: bool = True,
-        settings: Settings | None = None,
+        semantic: bool | None = None,
+        quick: bool = False,
     ) -> None:
         given = {"index": path, "db": db, "vault": vault, "model": model, "model_path": model_path}
-        overrides = {name: value for name, value in given.items() if value is not None}
-        self.settings = settings.override(overrides) if settings else load_settings(overrides)
-        self.semantic = semantic
+        self.settings = load_settings({**given, "semantic": semantic})
+        self._quick = quick
         self._core = _core.Index(str(self.settings.index))
         self._embedder: Embedder | None = None
         self._choice: ModelChoice | None = None
@@ -213,7 +217,7 @@ class Index:
         self, target: _Target, *, rebuild: bool, dry_run: bool, progress: ProgressFunction | None
     ) -> SourceReport:
         settings = self.settings
-        choice = self._find_model() if self.semantic else None
+        choice = self._find_model()
         report = self._core.sync(
             {
                 "kind": target.kind,
@@ -222,7 +226,7 @@ class Index:
                 "register": target.register,
                 "dry_run": dry_run,
                 "rebuild": rebuild,
-                "max_tokens": choice.max_tokens if choice is not None and choice.available else None,
+                "max_tokens": _chunk_tokens(choice),
                 "index_locked_titles": settings.index_locked_titles,
                 "exclude_tags": list(settings.exclude_tags),
                 "exclude_globs": list(settings.exclude),
@@ -284,7 +288,7 @@ class Index:
     ) -> Embedder:
         if self._embedder is None:
             choice = self._find_model(allow_download=allow_download, on_message=on_message)
-            self._embedder = load_embedder(choice, self.settings)
+            self._embedder = load_embedder(choice, self.settings, quick=self._quick)
         return self._embedder
 
     def embed(
@@ -312,7 +316,7 @@ class Index:
             What was done; a missing model is a reason in the report, not an error.
         """
         started = time.perf_counter()
-        if not self.semantic:
+        if not self.settings.semantic:
             return _embed_report(None, 0, 0, 0, started, "embeddings are switched off (--no-semantic)")
         try:
             embedder = self._load_embedder(allow_download=allow_download, on_message=on_message)
@@ -433,7 +437,7 @@ class Index:
         legs = {name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()}
         if mode == "vector" and not legs["vector"].ran:
             raise ModelError(legs["vector"].reason or "no vector can be searched")
-        if mode in VECTOR_MODES and not legs["vector"].ran and self.semantic:
+        if mode in VECTOR_MODES and not legs["vector"].ran and self.settings.semantic:
             notices.append(f"meaning was not searched: {legs['vector'].reason}")
         if legs["text"].reason and mode in {"auto", "hybrid", "fts"}:
             notices.append(f"words were searched without the full-text index: {legs['text'].reason}")
@@ -457,18 +461,21 @@ class Index:
 
     def _embed_queries(
         self, queries: list[str]
-    ) -> "tuple[str | None, list[NDArray[np.float32] | None], str | None]":
+    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
         """Fingerprint of the model, one embedding per query, and the reason when there is none.
 
         Raises:
             ModelError: No model can be loaded.
         """
-        if not self.semantic:
+        if not self.settings.semantic:
             return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
         if self._core.status()["chunks"] == 0:
             return None, [None] * len(queries), "the index is empty"
-        self.embed(budget_ms=INLINE_EMBED_MS)
         embedder = self._load_embedder()
+        live = self._live_model()
+        if live is None or live["fingerprint"] == embedder.fingerprint:
+            # With another model a search must not begin to embed the whole library anew; the engine names the mismatch.
+            self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._core.embedding_text(_without_nul(text)) for text in queries]
         return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
 
@@ -573,10 +580,7 @@ class Index:
         rows = self._core.sources()
         live = self._live_model()
         coverage = self._core.coverage(live["id"]) if live else None
-        available, detail = False, "embeddings are switched off (--no-semantic)"
-        if self.semantic:
-            choice = self._find_model()
-            available, detail = choice.available, choice.detail
+        choice = self._find_model()
         return IndexStatus(
             index=facts["path"],
             index_size_bytes=facts["size_bytes"],
@@ -591,8 +595,8 @@ class Index:
             truncated=0,
             model=live["name"] if live else None,
             dim=live["dim"] if live else None,
-            model_available=available,
-            model_detail=detail,
+            model_available=choice.available,
+            model_detail=choice.detail,
             vector_backend=facts["vector_backend"],
             last_full_index_at=_to_datetime(facts["last_full_index_at_ms"]),
             stale=any(row["error"] is not None for row in rows),
@@ -616,7 +620,7 @@ list_ = list  # `Index.list` hides the built-in inside the class.
 
 def _embed_page(
     embedder: Embedder, texts: list[tuple[int, str]]
-) -> "tuple[dict[int, NDArray[np.float32]], list[tuple[int, str]]]":
+) -> tuple[dict[int, NDArray[np.float32]], list[tuple[int, str]]]:
     """Vectors by text id, and what failed; one bad text does not take its page along."""
     try:
         rows = embedder.embed_documents([text for _, text in texts])
@@ -647,6 +651,15 @@ def _embed_report(
         elapsed_ms=(time.perf_counter() - started) * 1000,
         reason=reason,
     )
+
+
+def _chunk_tokens(choice: ModelChoice) -> int | None:
+    """What the model takes of one passage, its prefix taken off; None leaves the index's chunks as they are."""
+    if choice.spec is None or not choice.available:
+        return None
+    # A prefix is English prose, where three characters make no more than a token.
+    limit = choice.spec.max_tokens or MAX_CHUNK_TOKENS
+    return min(limit, MAX_CHUNK_TOKENS) - len(choice.document_prefix) // 3
 
 
 def _reporter(stage: str, progress: ProgressFunction | None) -> Callable[[int, int], None] | None:

@@ -51,7 +51,7 @@ def command(options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | No
         what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False
         report = index.sync(rebuild=what, dry_run=dry_run, register=True, progress=progress)
         embedding = None
-        if options.semantic and not dry_run:
+        if options.semantic is not False and not dry_run:
             embedding = index.embed(
                 allow_download=True,
                 progress=progress,

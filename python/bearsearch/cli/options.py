@@ -34,7 +34,7 @@ class GlobalOptions:
     vault: str | None = None
     model: str | None = None
     model_path: str | None = None
-    semantic: bool = True
+    semantic: bool | None = None
     output_format: str = "text"
     quiet: bool = False
     debug: bool = False
