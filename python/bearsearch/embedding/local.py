@@ -26,7 +26,7 @@ from .batches import BATCH_TEXTS, plan, run_side_by_side
 from .choose import ModelChoice, find_model
 from .download import discard, download, hush_log
 from .files import FileHashes, ModelFiles
-from .runner import FastembedRunner, Kind, Runner, Session, SessionRunner, TextModel, check_width, unit
+from .runner import FastembedRunner, Kind, Runner, Session, SessionRunner, TextModel, UpgradingRunner, check_width, unit
 from .windows import SLICE_CHARS, Tokenizer, split
 
 if TYPE_CHECKING:
@@ -179,8 +179,9 @@ def load_local(choice: ModelChoice, settings: Settings, *, quick: bool = False) 
     Args:
         choice: From `find_model`, with a local origin or "download".
         settings: `threads`, `models_path` and what `find_model` reads.
-        quick: Opens for one or a few queries: without importing fastembed and without optimizing the graph, which
-            together takes a third of the time; each inference then takes longer. The vectors are the same.
+        quick: Opens for a first query: without importing fastembed and without optimizing the graph, which takes a
+            third of the time. The first inferences then take longer; the fourth reopens the model. The vectors are
+            the same.
 
     Raises:
         ModelUnavailableError: Files are missing and may not or cannot be fetched.
@@ -234,7 +235,10 @@ def _open(files: ModelFiles, settings: Settings, *, quick: bool) -> tuple[Runner
             session = _session_of(_fastembed(files, settings))
             tokenizer = _tokenizer(files)
             return SessionRunner(session, pooling=files.spec.pooling, pad_id=_pad_id(tokenizer, files)), tokenizer
-    return open_runner(files.model_file, files, optimize=not quick)
+    runner, tokenizer = open_runner(files.model_file, files, optimize=not quick)
+    if quick:
+        return UpgradingRunner(runner, lambda: open_runner(files.model_file, files)[0]), tokenizer
+    return runner, tokenizer
 
 
 def open_runner(model_file: Path, files: ModelFiles, *, optimize: bool = True) -> tuple[SessionRunner, Tokenizer]:
