@@ -26,7 +26,8 @@ END = "<!-- /generated: tools -->"
 
 def help_of(path: list[str]) -> str:
     """What `bearsearch PATH --help` prints on a terminal of `WIDTH` columns."""
-    context = click.Context(bearsearch, info_name="bearsearch", terminal_width=WIDTH)
+    settings = {**bearsearch.context_settings, "terminal_width": WIDTH}
+    context = click.Context(bearsearch, info_name="bearsearch", **settings)
     command: click.Command = bearsearch
     for name in path:
         assert isinstance(command, click.Group)

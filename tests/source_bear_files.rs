@@ -11,7 +11,7 @@ use std::process::Command;
 use bearsearch_core::Error;
 use bearsearch_core::source::bear::{BearSource, default_path};
 use bearsearch_core::source::{Source, SourceOptions};
-use source_support::{Helper, Library, documents, fingerprint, quick, without_root};
+use source_support::{Library, OtherProcess, documents, fingerprint, quick, without_root};
 
 const SMALL: &[&str] = &["--notes", "12", "--no-edge"];
 const SMALL_WAL: &[&str] = &["--notes", "12", "--no-edge", "--wal"];
@@ -96,9 +96,48 @@ fn a_live_writer_in_wal_mode_is_read_up_to_its_last_commit() {
         db.execute(\"UPDATE ZSFNOTE SET ZTEXT='committed '||Z_PK\")\n\
         db.execute('BEGIN IMMEDIATE'); db.execute(\"UPDATE ZSFNOTE SET ZTEXT='uncommitted'\")\n\
         print('ready', flush=True); sys.stdin.read()";
-    let _writer = Helper::start(&["-c", script, library.path.to_str().unwrap()]);
+    let _writer = OtherProcess::start(&["-c", script, library.path.to_str().unwrap()]);
     let texts = read_without_a_trace(&library);
     assert!(!texts.is_empty() && texts.iter().all(|text| text.starts_with("committed ")));
+}
+
+/// Gives every note the text of one generation after the other, each in one transaction.
+const GENERATIONS: &str = "import sqlite3, sys\n\
+    db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)\n\
+    db.execute('PRAGMA journal_mode=' + sys.argv[2]); db.execute('PRAGMA synchronous=OFF')\n\
+    print('ready', flush=True)\n\
+    for i in range(200):\n\
+    \x20 db.execute('BEGIN IMMEDIATE')\n\
+    \x20 db.execute(\"UPDATE ZSFNOTE SET Z_OPT=Z_OPT+1, ZTEXT='generation '||?||' '||hex(zeroblob(abs(random()) % 4000))\", (i,))\n\
+    \x20 db.execute('COMMIT')\n";
+
+#[test]
+fn a_reading_is_of_one_moment_while_bear_writes_and_other_threads_read() {
+    for mode in ["DELETE", "WAL"] {
+        let library = Library::generate(SMALL);
+        let mut writer = OtherProcess::start(&["-c", GENERATIONS, library.path.to_str().unwrap(), mode]);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let patient = SourceOptions { busy_timeout_ms: 60_000, ..SourceOptions::default() };
+                        let mut source = BearSource::open(&library.path, patient).unwrap();
+                        let texts: Vec<String> =
+                            documents(&mut source).into_values().map(|document| document.text).collect();
+                        let generation = |text: &String| text.split(' ').nth(1).map(str::to_owned);
+                        let is_one = texts.windows(2).all(|two| generation(&two[0]) == generation(&two[1]));
+                        assert!(is_one || !texts[0].starts_with("generation"), "{mode}: {texts:?}");
+                    }
+                });
+            }
+            while writer.is_running() {
+                std::thread::yield_now();
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        writer.finish();
+    }
 }
 
 /// Leaves a half-written transaction behind: changed pages in the database, their old content in the journal.
@@ -161,13 +200,13 @@ fn a_journal_that_would_delete_another_file_is_refused() {
 #[test]
 fn a_lock_that_stays_is_busy_and_one_that_goes_is_waited_for() {
     let library = Library::generate(SMALL);
-    let holder = Helper::hold(&library, "EXCLUSIVE", "60");
+    let holder = OtherProcess::hold(&library, "EXCLUSIVE", "60");
     let error = BearSource::open(&library.path, quick()).err().expect("the lock stands");
     assert!(matches!(error, Error::SourceBusy { .. }), "{error}");
     assert!(error.to_string().contains("is locked by its own program at the moment; try again"), "{error}");
     drop(holder);
 
-    let _holder = Helper::hold(&library, "EXCLUSIVE", "0.3");
+    let _holder = OtherProcess::hold(&library, "EXCLUSIVE", "0.3");
     let patient = SourceOptions { busy_timeout_ms: 30_000, ..SourceOptions::default() };
     assert!(!BearSource::open(&library.path, patient).unwrap().list().unwrap().entries.is_empty());
 }
@@ -175,7 +214,7 @@ fn a_lock_that_stays_is_busy_and_one_that_goes_is_waited_for() {
 #[test]
 fn a_writer_that_has_not_begun_to_write_is_no_obstacle() {
     let library = Library::generate(SMALL);
-    let _holder = Helper::hold(&library, "IMMEDIATE", "60");
+    let _holder = OtherProcess::hold(&library, "IMMEDIATE", "60");
     assert!(!read_without_a_trace(&library).is_empty());
 }
 

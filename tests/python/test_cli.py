@@ -47,7 +47,9 @@ def test_global_options_are_taken_before_and_after_the_command(run: Run, vault: 
 
     before = run("--vault", str(vault), "--index", index, "--no-semantic", "--json", "search", "train")
     after = run("search", "train", "--vault", str(vault), "--index", index, "--no-semantic", "--json")
-    mixed = run("--vault", "/nowhere", "--json", "--index", index, "search", "train", "--vault", str(vault))
+    mixed = run(
+        "--vault", "/nowhere", "--json", "--no-semantic", "--index", index, "search", "train", "--vault", str(vault)
+    )
 
     assert document_of(before)["hits"][0]["title"] == "Night train"
     assert document_of(before)["hits"] == document_of(after)["hits"] == document_of(mixed)["hits"]

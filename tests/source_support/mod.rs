@@ -169,12 +169,12 @@ fn python(arguments: &[&str]) -> Output {
 }
 
 /// A process that has said it is ready; killed when dropped.
-pub struct Helper {
+pub struct OtherProcess {
     child: Child,
     _stdout: std::io::BufReader<ChildStdout>,
 }
 
-impl Helper {
+impl OtherProcess {
     /// Starts Python with these arguments and waits for its first line.
     pub fn start(arguments: &[&str]) -> Self {
         use std::io::BufRead;
@@ -187,8 +187,18 @@ impl Helper {
         let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "the helper ended before it was ready");
+        assert!(!line.is_empty(), "the process ended before it was ready");
         Self { child, _stdout: stdout }
+    }
+
+    /// Waits until the process has ended by itself, and well.
+    pub fn finish(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Whether the process is still at work.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// A process that holds a lock on the library as Bear does while it saves.
@@ -198,7 +208,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for OtherProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -25,6 +25,6 @@ def command(options: GlobalOptions, /) -> int:
         sys.stdout,
         model=options.model,
         model_path=None if options.model_path is None else Path(options.model_path),
-        semantic=options.semantic,
+        semantic=options.semantic is not False,
     )
     return 0

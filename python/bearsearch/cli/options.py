@@ -39,8 +39,11 @@ class GlobalOptions:
     quiet: bool = False
     debug: bool = False
 
-    def open_index(self) -> "Index":
+    def open_index(self, *, quick: bool = False) -> "Index":
         """Open the index that the options, the environment and the configuration file name; loads no model.
+
+        Args:
+            quick: For a process that asks once and ends: the model, if one is needed, loads faster and embeds slower.
 
         Raises:
             BearsearchError: The index cannot be opened, or a setting has no meaning.
@@ -54,6 +57,7 @@ class GlobalOptions:
             model=self.model,
             model_path=self.model_path,
             semantic=self.semantic,
+            quick=quick,
         )
 
     def format_among(self, *formats: str) -> str:

@@ -95,7 +95,7 @@ def command(
     """
     form = options.format_among("text", "json", "jsonl", "md", "xml", "files")
     asked = words_of(query)
-    with options.open_index() as index:
+    with options.open_index(quick=True) as index:
         result = index.search([asked, *also] if also else asked, mode=mode, limit=limit, ids=ids, **filters)
     write(_shown(result, form, sys.stdout, explain=explain))
     if form == "text" or result.notices:

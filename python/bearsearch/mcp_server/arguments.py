@@ -95,7 +95,7 @@ def _string(tool: str, name: str, value: object) -> str:
         items = cast("list[object]", value)
         if len(items) == 1:
             return _string(tool, name, items[0])
-    raise _wrong(tool, name, "a string", value)
+    raise _wrong(tool, name, "a string", cast("object", value))
 
 
 def _integer(tool: str, name: str, value: object) -> int:
@@ -141,7 +141,7 @@ def _strings(tool: str, name: str, value: object) -> list[str]:
         items = cast("list[object]", value)
         if all(isinstance(item, str | int | float) and not isinstance(item, bool) for item in items):
             return [str(item) for item in items]
-    raise _wrong(tool, name, "a list of strings", value)
+    raise _wrong(tool, name, "a list of strings", cast("object", value))
 
 
 def _split(value: str) -> list[str]:

@@ -224,6 +224,26 @@ mod tests {
     }
 
     #[test]
+    fn a_reading_without_locks_is_done_again_when_a_writer_came_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sqlite");
+        Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
+        let mut reader = Reader::open(&path, Duration::from_secs(60)).unwrap();
+        let writer = std::cell::OnceCell::new();
+        let counted = reader.read(&|conn| {
+            let count: i64 = conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0))?;
+            // Only in the first of the readings; stays open, and so does its WAL.
+            writer.get_or_init(|| {
+                let writer = Connection::open(&path).unwrap();
+                writer.execute_batch("INSERT INTO t VALUES (1)").unwrap();
+                writer
+            });
+            Ok(count)
+        });
+        assert_eq!(counted.unwrap(), 1);
+    }
+
+    #[test]
     fn a_denial_by_sqlite_itself_counts_as_a_denial() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sqlite");
