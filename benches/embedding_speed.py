@@ -7,15 +7,17 @@ What it measures, on the Markdown files of a folder:
 
     python benches/embedding_speed.py --notes FOLDER [--texts 256] [--rounds 3] [--model-path DIR]
 
-Plain fastembed runs with its defaults (all cores in one inference) at batch 256, its default, and at 32 and 1. The
-speed of a shared machine wanders, so the ratio to the first line of the same round is what to compare. With
-`--seconds-per-core` the processor time is printed too, which wanders less.
+Plain fastembed runs with its defaults (all cores in one inference) at batch 256, its default, and at 32 and 1.
+"bearsearch prepared" is the fused 8-bit form of the same weights (`bearsearch.embedding.prepare`; needs `onnx`).
+The speed of a shared machine wanders: compare the ratio, which is the median over rounds of the time against the
+first line's of the same round, and the texts per second of processor time, which wander less.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import resource
@@ -29,7 +31,15 @@ from pathlib import Path
 from typing import Any
 
 SEED = 20240611
-SYSTEMS = ("fastembed batch 256", "fastembed batch 32", "fastembed batch 1", "bearsearch", "bearsearch quick")
+SYSTEMS = (
+    "fastembed batch 256",
+    "fastembed batch 32",
+    "fastembed batch 1",
+    "bearsearch",
+    "bearsearch prepared",
+    "bearsearch quick",
+    "prepared quick",
+)
 QUERIES = (
     "how do I undo the last commit",
     "rename a file in every branch",
@@ -73,12 +83,13 @@ def fastembed_embedder(model_path: Path | None) -> tuple[Any, Callable[[list[str
     return model, lambda texts, batch: list(model.embed(texts, batch_size=batch))
 
 
-def chosen(model_path: Path | None) -> tuple[Any, Any]:
+def chosen(model_path: Path | None, *, prepared: bool = False) -> tuple[Any, Any]:
     """The model that bearsearch chooses, and the settings."""
     from bearsearch.config import load_settings
-    from bearsearch.embedding import find_model
+    from bearsearch.embedding import FUSED_MODEL, PACKAGE_MODEL, find_model
 
-    settings = load_settings({"model_path": model_path})
+    model = FUSED_MODEL if prepared else PACKAGE_MODEL
+    settings = load_settings({"model_path": model_path} if model_path else {"model": model})
     choice = find_model(settings)
     if not choice.available:
         raise SystemExit(choice.detail)
@@ -96,7 +107,7 @@ def child(system: str, model_path: Path | None) -> None:
     else:
         from bearsearch.embedding import load_embedder
 
-        choice, settings = chosen(model_path)
+        choice, settings = chosen(model_path, prepared="prepared" in system)
         embedder = load_embedder(choice, settings, quick=system.endswith("quick"))
         run, query = embedder.embed_documents, embedder.embed_query
     loaded = time.perf_counter()
@@ -133,8 +144,6 @@ def measure(system: str, texts: list[str], model_path: Path | None, home: str) -
     command = [sys.executable, __file__, "--child", system]
     if model_path is not None:
         command += ["--model-path", str(model_path)]
-    import os
-
     started = time.perf_counter()
     done = subprocess.run(
         command,
@@ -152,15 +161,16 @@ def measure(system: str, texts: list[str], model_path: Path | None, home: str) -
 
 def throughput(title: str, texts: list[str], args: argparse.Namespace, home: str) -> None:
     """Interleaved rounds of all systems over the same texts."""
-    runs: dict[str, list[dict[str, float]]] = {system: [] for system in args.systems}
+    systems = [system for system in args.systems if not system.endswith("quick")]
+    runs: dict[str, list[dict[str, float]]] = {system: [] for system in systems}
     for _ in range(args.rounds):
-        for system in args.systems:
+        for system in systems:
             runs[system].append(measure(system, texts, args.model_path, home))
     words = sorted(len(text.split()) for text in texts)
     print(f"\n{title}: {len(texts)} texts, words p10/p50/p90 ", end="")
     print("/".join(str(words[int(len(words) * part)]) for part in (0.1, 0.5, 0.9)))
     print(f"{'system':<22}{'texts/s':>9}{'best':>8}{'ratio':>8}{'texts/cpu-s':>13}{'peak MB':>9}")
-    base = [run["seconds"] for run in runs[args.systems[0]]]
+    base = [run["seconds"] for run in runs[systems[0]]]
     for system, rounds in runs.items():
         seconds = [run["seconds"] for run in rounds]
         ratio = statistics.median(first / own for first, own in zip(base, seconds, strict=True))
@@ -196,7 +206,7 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model-path", type=Path, default=None)
-    parser.add_argument("--systems", nargs="+", default=list(SYSTEMS[:4]), choices=SYSTEMS)
+    parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -206,10 +216,14 @@ def main() -> None:
         parser.error("--notes must name a folder of Markdown files")
     pick = random.Random(SEED)
     with tempfile.TemporaryDirectory() as home:
+        if any("prepared" in system for system in args.systems):
+            from bearsearch.config import load_settings
+            from bearsearch.embedding.prepare import prepare
+
+            prepare(load_settings(environ={"BEARSEARCH_HOME": home}))
         for title, words, at_headings in (("passages of notes", 300, True), ("passages of 200 words", 200, False)):
             found = list(passages(args.notes, words=words, at_headings=at_headings))
             throughput(title, pick.sample(found, min(args.texts, len(found))), args, home)
-        args.systems = [*args.systems, "bearsearch quick"]
         cold(args, home)
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from tiny_model import TOKENIZER, write_tiny_model
 from bearsearch.config import Settings, load_settings
 from bearsearch.embedding import Embedder, find_model, load_embedder, local
 from bearsearch.embedding.files import files_of_package
-from bearsearch.embedding.runner import FastembedRunner, SessionRunner, unit
+from bearsearch.embedding.runner import FastembedRunner, SessionRunner, UpgradingRunner, unit
 from bearsearch.errors import EmbeddingDimensionError, ModelDamagedError, ModelError
 
 NOTES = [
@@ -348,6 +347,38 @@ class EchoSession:
         return [np.stack([input_feed["input_ids"], input_feed["input_ids"] * 0 + 1], axis=2).astype(np.float32)]
 
 
+class CountingRunner:
+    """Answers with its own number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def run(self, texts: object, ids: object, kind: object) -> NDArray[np.float32]:
+        return np.full((1, 1), self.number, dtype=np.float32)
+
+
+def test_a_quickly_opened_model_is_reopened_once_when_it_is_used_more() -> None:
+    opened: list[int] = []
+
+    def reopen() -> CountingRunner:
+        opened.append(2)
+        return CountingRunner(2)
+
+    runner = UpgradingRunner(CountingRunner(1), reopen)
+    answers = [int(runner.run([""], [[1]], "query")[0, 0]) for _ in range(6)]
+    assert answers == [1, 1, 1, 2, 2, 2]
+    assert opened == [2]
+
+
+def test_the_reopened_model_gives_the_same_vectors(settings: Settings, embedder: Embedder) -> None:
+    made = load_embedder(find_model(settings), settings, quick=True)
+    rounds = [made.embed_query(NOTES[0]) for _ in range(5)]
+    for vector in rounds:
+        np.testing.assert_allclose(vector, embedder.embed_query(NOTES[0]), atol=2e-5)
+    assert not np.array_equal(rounds[0], rounds[4]), "the optimizer changes the last bits: both sessions have run"
+    np.testing.assert_array_equal(rounds[3], rounds[4])
+
+
 @pytest.mark.parametrize(
     ("pooling", "expected"), [("cls", [[5, 1], [7, 1]]), ("mean", [[6, 1], [7, 1]]), ("last", [[7, 1], [7, 1]])]
 )
@@ -366,6 +397,19 @@ def test_a_zero_vector_stays_zero() -> None:
     np.testing.assert_array_equal(unit(np.zeros((1, 3))), np.zeros((1, 3), dtype=np.float32))
 
 
+def in_process(code: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script in a fresh interpreter, where warnings are errors; it must end well."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        env={**os.environ, "BEARSEARCH_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=100,
+        check=True,
+    )
+
+
 def test_embedding_opens_no_socket(tmp_path: Path) -> None:
     code = (
         "import socket\n"
@@ -377,17 +421,32 @@ def test_embedding_opens_no_socket(tmp_path: Path) -> None:
         "e = load_embedder(find_model(s, allow_download=True), s)\n"
         "print(e.embed_documents(['a note']).shape, e.embed_query('a').shape)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**os.environ, "BEARSEARCH_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
+    done = in_process(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("(1, 384) (384,)\n", "")
+
+
+def test_memory_stays_flat_over_many_texts_of_all_lengths(bge_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from bearsearch.config import load_settings\n"
+        "from bearsearch.embedding import find_model, load_embedder\n"
+        "s = load_settings({'model_path': sys.argv[1], 'threads': 2})\n"
+        "e = load_embedder(find_model(s), s)\n"
+        "texts = ['word ' * (i * 37 % 700) for i in range(120)]\n"
+        "peaks = []\n"
+        "for _ in range(5):\n"
+        "    e.embed_documents(texts)\n"
+        "    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+        "print(peaks[-1] - peaks[0])\n"
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "(1, 384) (384,)\n", "")
-    assert socket.socket.connect is not None
+    done = in_process(code, tmp_path, str(bge_folder))
+    assert int(done.stdout) < 30, "megabytes gained over 480 texts after the first 120"
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_embedding(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the data folder should be", encoding="utf-8")
+    settings = load_settings(environ={"BEARSEARCH_HOME": str(tmp_path / "home")})
+    assert load_embedder(find_model(settings), settings).embed_query("a").shape == (384,)
 
 
 def test_a_quick_query_imports_neither_fastembed_nor_a_network_client(tmp_path: Path) -> None:
@@ -399,15 +458,7 @@ def test_a_quick_query_imports_neither_fastembed_nor_a_network_client(tmp_path: 
         "load_embedder(find_model(s), s, quick=True).embed_query('a')\n"
         "print(*[m for m in ('fastembed', 'huggingface_hub', 'requests', 'httpx', 'PIL') if m in sys.modules])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**os.environ, "BEARSEARCH_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=True,
-    )
+    done = in_process(code, tmp_path)
     assert done.stdout.strip() == ""
 
 

@@ -32,8 +32,8 @@ def load_embedder(choice: ModelChoice, settings: Settings, *, quick: bool = Fals
     Args:
         choice: From `find_model`.
         settings: The same that `find_model` was given.
-        quick: For a process that embeds one or a few queries and ends: loads in a third of the time, embeds more
-            slowly; the vectors are the same.
+        quick: For queries: loads in a third of the time, at the price of slower first inferences; the vectors are
+            the same. Without it, for much text at once.
 
     Raises:
         ModelUnavailableError: The choice has no model, or its files could not be fetched.

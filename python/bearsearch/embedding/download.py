@@ -8,6 +8,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from .choose import ModelChoice
 from .files import FileHashes, ModelFiles, files_in_cache
 from .models import PACKAGE_MODEL, ModelSpec
 
-__all__ = ["discard", "download"]
+__all__ = ["discard", "download", "hush_log"]
 
 
 def download(choice: ModelChoice, models_path: Path) -> ModelFiles:
@@ -45,7 +46,7 @@ def download(choice: ModelChoice, models_path: Path) -> ModelFiles:
         )
     make_private_folder(models_path)
     choice.say(f"downloading {spec.name} ({spec.download_mb} MB) into '{models_path}'")
-    with quiet(bars=sys.stderr.isatty()):
+    with _quiet(bars=sys.stderr.isatty()):
         _fetch(spec, models_path)
     files = files_in_cache(spec, models_path)
     if files is None:
@@ -93,23 +94,25 @@ def _fetch(spec: ModelSpec, models_path: Path) -> None:
         ) from error
 
 
-@contextlib.contextmanager
-def quiet(*, bars: bool) -> Generator[None]:
-    """Keeps fastembed's log lines, and its bars unless asked for, away from our output; warnings too."""
-    import warnings
-
+def hush_log() -> None:
+    """Turns fastembed's log lines off, which would go to standard error; what they say arrives as exceptions."""
     with contextlib.suppress(ImportError):
         from loguru import logger
 
         logger.disable("fastembed")
+
+
+@contextlib.contextmanager
+def _quiet(*, bars: bool) -> Generator[None]:
+    """Keeps what the download prints off standard output, which may be a pipe, and off everything without a terminal.
+
+    For the whole process while it lasts, so only for a download, where nothing else is printed.
+    """
+    hush_log()
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        if bars:
-            # Standard output may be a protocol's or a pipe's.
-            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        else:
-            sink = io.StringIO()
-            stack.enter_context(contextlib.redirect_stdout(sink))
-            stack.enter_context(contextlib.redirect_stderr(sink))
+        sink = sys.stderr if bars else io.StringIO()
+        stack.enter_context(contextlib.redirect_stdout(sink))
+        stack.enter_context(contextlib.redirect_stderr(sink))
         yield

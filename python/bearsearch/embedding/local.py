@@ -24,9 +24,9 @@ from bearsearch.errors import ModelDamagedError, ModelError, ModelUnavailableErr
 
 from .batches import BATCH_TEXTS, plan, run_side_by_side
 from .choose import ModelChoice, find_model
-from .download import discard, download, quiet
+from .download import discard, download, hush_log
 from .files import FileHashes, ModelFiles
-from .runner import FastembedRunner, Kind, Runner, Session, SessionRunner, TextModel, check_width, unit
+from .runner import FastembedRunner, Kind, Runner, Session, SessionRunner, TextModel, UpgradingRunner, check_width, unit
 from .windows import SLICE_CHARS, Tokenizer, split
 
 if TYPE_CHECKING:
@@ -179,8 +179,9 @@ def load_local(choice: ModelChoice, settings: Settings, *, quick: bool = False) 
     Args:
         choice: From `find_model`, with a local origin or "download".
         settings: `threads`, `models_path` and what `find_model` reads.
-        quick: Opens for one or a few queries: without importing fastembed and without optimizing the graph, which
-            together takes a third of the time; each inference then takes longer. The vectors are the same.
+        quick: Opens for a first query: without importing fastembed and without optimizing the graph, which takes a
+            third of the time. The first inferences then take longer; the fourth reopens the model. The vectors are
+            the same.
 
     Raises:
         ModelUnavailableError: Files are missing and may not or cannot be fetched.
@@ -234,7 +235,10 @@ def _open(files: ModelFiles, settings: Settings, *, quick: bool) -> tuple[Runner
             session = _session_of(_fastembed(files, settings))
             tokenizer = _tokenizer(files)
             return SessionRunner(session, pooling=files.spec.pooling, pad_id=_pad_id(tokenizer, files)), tokenizer
-    return open_runner(files.model_file, files, optimize=not quick)
+    runner, tokenizer = open_runner(files.model_file, files, optimize=not quick)
+    if quick:
+        return UpgradingRunner(runner, lambda: open_runner(files.model_file, files)[0]), tokenizer
+    return runner, tokenizer
 
 
 def open_runner(model_file: Path, files: ModelFiles, *, optimize: bool = True) -> tuple[SessionRunner, Tokenizer]:
@@ -263,50 +267,48 @@ def _fastembed(files: ModelFiles, settings: Settings) -> TextModel:
 
     A name that fastembed knows is opened by name; else the files are registered under a name made from their place.
     """
-    make_private_folder(settings.models_path)
-    with quiet(bars=False):
-        from fastembed import TextEmbedding
-        from fastembed.common.model_description import ModelSource, PoolingType
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
 
-        spec = files.spec
-        known = {description["model"] for description in TextEmbedding.list_supported_models()}
-        name = spec.name
-        if name not in known or files.model_file != files.tokenizer_folder / _file_that_fastembed_wants(name):
-            if spec.pooling == "fastembed":
-                raise ModelUnavailableError(
-                    f"{name} needs its files laid out as fastembed expects, with '{spec.model_file}' in the folder"
-                )
-            pooling = {"cls": PoolingType.CLS, "mean": PoolingType.MEAN, "last": PoolingType.LAST_TOKEN}[spec.pooling]
-            place = hashlib.sha256(f"{spec.pooling} {files.model_file}".encode()).hexdigest()[:16]
-            name = f"bearsearch/{place}"
-            with contextlib.suppress(ValueError):  # registered by an earlier load
-                TextEmbedding.add_custom_model(
-                    model=name,
-                    pooling=pooling,
-                    normalization=True,
-                    sources=ModelSource(hf=name),
-                    dim=spec.dim or 1,
-                    model_file=str(files.model_file.resolve()),
-                )
-        options: dict[str, Any] = {}
-        if files.model_file.suffix == ".onnx":
-            # The arena never gives memory back; without it speed is the same at these batch sizes.
-            options = {"threads": 1, "providers": ["CPUExecutionProvider"], "enable_cpu_mem_arena": False}
-        try:
-            return cast(
-                "TextModel",
-                TextEmbedding(
-                    name,
-                    cache_dir=str(settings.models_path),
-                    specific_model_path=str(files.tokenizer_folder),
-                    local_files_only=True,
-                    **options,
-                ),
+    hush_log()
+    spec = files.spec
+    known = {description["model"] for description in TextEmbedding.list_supported_models()}
+    name = spec.name
+    if name not in known or files.model_file != files.tokenizer_folder / _file_that_fastembed_wants(name):
+        if spec.pooling == "fastembed":
+            raise ModelUnavailableError(
+                f"{name} needs its files laid out as fastembed expects, with '{spec.model_file}' in the folder"
             )
-        except Exception as error:
-            if spec.pooling != "fastembed":
-                raise _FastembedError from error
-            raise ModelError(f"fastembed cannot open {spec.name} from '{files.tokenizer_folder}': {error}") from error
+        pooling = {"cls": PoolingType.CLS, "mean": PoolingType.MEAN, "last": PoolingType.LAST_TOKEN}[spec.pooling]
+        place = hashlib.sha256(f"{spec.pooling} {files.model_file}".encode()).hexdigest()[:16]
+        name = f"bearsearch/{place}"
+        with contextlib.suppress(ValueError):  # registered by an earlier load
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=pooling,
+                normalization=True,
+                sources=ModelSource(hf=name),
+                dim=spec.dim or 1,
+                model_file=str(files.model_file.resolve()),
+            )
+    options: dict[str, Any] = {}
+    if files.model_file.suffix == ".onnx":
+        # The arena never gives memory back; without it speed is the same at these batch sizes.
+        options = {"threads": 1, "providers": ["CPUExecutionProvider"], "enable_cpu_mem_arena": False}
+    try:
+        model = TextEmbedding(
+            name,
+            # Never written to, since the folder is given; fastembed would otherwise make one in a temporary place.
+            cache_dir=str(make_private_folder(settings.models_path)),
+            specific_model_path=str(files.tokenizer_folder),
+            local_files_only=True,
+            **options,
+        )
+    except Exception as error:
+        if spec.pooling != "fastembed":
+            raise _FastembedError from error
+        raise ModelError(f"fastembed cannot open {spec.name} from '{files.tokenizer_folder}': {error}") from error
+    return cast("TextModel", model)
 
 
 def _file_that_fastembed_wants(name: str) -> str:
