@@ -4,8 +4,6 @@
 //! vector survives whatever happens to documents, and never meets a vector of another model. Computing vectors and
 //! scanning them are elsewhere (the Python package; `vector`).
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
@@ -13,6 +11,7 @@ use crate::{
     error::{Error, Result},
     schema,
     store::Store,
+    vector,
 };
 
 /// A model as the index knows it.
@@ -115,6 +114,7 @@ fn check_dimension(model: ModelRow, dim: usize) -> Result<ModelRow> {
 }
 
 fn drop_model(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    vector::forget(tx, id)?;
     tx.execute_batch(&format!("DROP TABLE IF EXISTS {}", schema::embeddings_table(id)))?;
     tx.execute("DELETE FROM pending WHERE model_id = ?1", [id])?;
     tx.execute("DELETE FROM embedding_failures WHERE model_id = ?1", [id])?;
@@ -200,6 +200,24 @@ pub fn add(store: &Store, model_id: i64, ids: &[i64], vectors: &[f32]) -> Result
         }
         make_live_when_complete(tx, model_id)?;
         Ok(stored)
+    })
+}
+
+/// Quantizes what changed among the live model's vectors, once scans would notice it. Returns whether it did.
+///
+/// # Errors
+/// The index errors.
+pub fn quantize(store: &Store) -> Result<bool> {
+    let due = |conn: &Connection| match live_model(conn)? {
+        Some(model) if vector::is_due(conn, &model)? => Ok(Some(model)),
+        _ => Ok(None),
+    };
+    if store.read(due)?.is_none() {
+        return Ok(false);
+    }
+    store.write(|tx| {
+        let model = due(tx)?;
+        model.as_ref().map_or(Ok(()), |model| vector::quantize(tx, model)).map(|()| model.is_some())
     })
 }
 
@@ -304,22 +322,4 @@ fn remove_text(tx: &Transaction<'_>, models: &[ModelRow], id: i64) -> Result<()>
     }
     tx.prepare_cached("DELETE FROM texts WHERE id = ?1")?.execute([id])?;
     Ok(())
-}
-
-/// Loads vectors of `ids` (text ids of `model`), those that exist.
-///
-/// # Errors
-/// [`Error::Sqlite`].
-pub fn load(conn: &Connection, model: &ModelRow, ids: &[i64]) -> Result<HashMap<i64, Vec<f32>>> {
-    let table = schema::embeddings_table(model.id);
-    let mut statement = conn.prepare_cached(&format!("SELECT embedding FROM {table} WHERE id = ?1"))?;
-    let mut found = HashMap::with_capacity(ids.len());
-    for id in ids {
-        let vector = statement.query_row([id], |row| Ok(row.get_ref(0)?.as_blob()?.to_vec())).optional()?;
-        if let Some(bytes) = vector.filter(|bytes| bytes.len() == model.dim * 4) {
-            let (values, _) = bytes.as_chunks::<4>();
-            found.insert(*id, values.iter().map(|value| f32::from_le_bytes(*value)).collect());
-        }
-    }
-    Ok(found)
 }

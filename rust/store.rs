@@ -14,7 +14,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 
 use crate::{
     error::{Error, Result},
-    ffi, schema,
+    ffi::{self, VectorCache},
+    schema,
 };
 
 /// How long a writer waits for another process before it gives up.
@@ -28,6 +29,7 @@ pub struct Store {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
+    vectors: VectorCache,
 }
 
 impl Store {
@@ -37,8 +39,9 @@ impl Store {
     /// [`Error::IndexUnusable`], [`Error::IndexCorrupt`], [`Error::IndexTooNew`] or [`Error::IndexBusy`].
     pub fn open(path: &Path) -> Result<Self> {
         create_private(path)?;
-        let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE))?;
-        let store = Self { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default() };
+        let vectors = VectorCache::new()?;
+        let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, &vectors))?;
+        let store = Self { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default(), vectors };
         store.prepare()?;
         Ok(store)
     }
@@ -57,7 +60,7 @@ impl Store {
         let result = (|| {
             let conn = match pooled {
                 Some(conn) => conn,
-                None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+                None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.vectors)?,
             };
             conn.execute_batch("BEGIN")?;
             let value = work(&conn);
@@ -96,6 +99,11 @@ impl Store {
             Err(Error::IndexBusy { .. }) => Ok(()),
             other => other,
         }
+    }
+
+    /// Bytes of quantized vectors that are in memory.
+    pub fn vector_cache_bytes(&self) -> u64 {
+        self.vectors.size_bytes()
     }
 
     /// Size of the index file and its WAL, in bytes.
@@ -164,7 +172,7 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
+fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Connection> {
     // Each connection is used by one thread at a time, so SQLite's own mutexes would be paid for nothing.
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -174,7 +182,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.pragma_update(None, "secure_delete", "ON")?;
     conn.pragma_update(None, "trusted_schema", "OFF")?;
-    ffi::register_vector(&conn)?;
+    ffi::register_vector(&conn, vectors)?;
     Ok(conn)
 }
 

@@ -354,6 +354,8 @@ class Index:
                 page = min(8, int(left_ms / per_text_ms / 2) if per_text_ms > 0 else 8)
                 if page < 1:
                     break
+        if budget_ms is None:
+            self._core.quantize()
         pending = self._core.coverage(model_id)["pending"]
         return _embed_report(embedder, done, failed, pending, started, None)
 

@@ -189,6 +189,11 @@ impl Index {
         detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
     }
 
+    /// Quantizes what changed among the live model's vectors, once scans would notice it.
+    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store))
+    }
+
     /// Records that texts could not be embedded.
     fn fail_embeddings(&self, py: Python<'_>, model_id: i64, failures: Vec<(i64, String)>) -> PyResult<()> {
         detached(py, || embeddings::fail(&self.store, model_id, &failures))
