@@ -40,11 +40,6 @@ fn midnight_ms(date: Date) -> Option<i64> {
     Some(jiff::tz::TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).unwrap().as_millisecond())
 }
 
-/// Milliseconds of the first moment of a day; None for a day that is not given.
-fn bounds(from: Option<Date>, until: Option<Date>) -> (Option<i64>, Option<i64>) {
-    (from.and_then(midnight_ms), until.and_then(midnight_ms))
-}
-
 // -------------------------------------------------------------------- an index to ask
 
 /// A note of the test index: title, text, tags, source, and the day when it was changed.
@@ -176,119 +171,17 @@ fn property<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
 // -------------------------------------------------------------------- any text
 
 /// Pieces that mean something somewhere in the language, in FTS5 or in SQL.
+// Packed by hand: one string to a line would be all that is seen of this file.
+#[rustfmt::skip]
 const PIECES: &[&str] = &[
-    "zebra",
-    "Zebra",
-    "plan",
-    "quick",
-    "a",
-    "5",
-    "ß",
-    "é",
-    "e\u{301}",
-    "猫",
-    "日本語",
-    "🎉",
-    "👩\u{200d}👧",
-    "क्षि",
-    "ไทย",
-    "שלום",
-    "AND",
-    "OR",
-    "NOT",
-    "NEAR",
-    "and",
-    "or",
-    "not",
-    "-",
-    "--",
-    "−",
-    "+",
-    "*",
-    "**",
-    "^",
-    "\"",
-    "\"\"",
-    "'",
-    "’",
-    "“",
-    "”",
-    "„",
-    "«",
-    "»",
-    "「",
-    "」",
-    "`",
-    "(",
-    ")",
-    "（",
-    "）",
-    "[",
-    "]",
-    "{",
-    "}",
-    "#",
-    "##",
-    "＃",
-    ":",
-    "：",
-    "::",
-    ",",
-    "，",
-    "。",
-    ";",
-    "…",
-    "?",
-    "!",
-    "/",
-    "\\",
-    "|",
-    "&",
-    "=",
-    "<",
-    ">",
-    "~",
-    "@",
-    "$",
-    "%",
-    "_",
-    ".",
-    "..",
-    "tag:",
-    "tag:work",
-    "#work",
-    "#two words#",
-    "title:",
-    "title:plan",
-    "in:",
-    "in:vault",
-    "is:",
-    "is:archived",
-    "is:pinned",
-    "after:",
-    "after:2024",
-    "before:yesterday",
-    "created:2024..2025",
-    "updated:>30d",
-    "prop:a=b",
-    "prop:",
-    "foo:bar",
-    "10:30",
-    "http://x.y/z?q=1",
-    "don't",
-    "foo-bar",
-    "snake_case",
-    "\0",
-    "\n",
-    "\t",
-    "\r\n",
-    "\u{200b}",
-    "\u{200f}",
-    "\u{202e}",
-    "\u{feff}",
-    "\u{ad}",
-    "\u{7f}",
-    "\u{e000}",
+    "zebra", "Zebra", "plan", "quick", "a", "5", "ß", "é", "e\u{301}", "猫", "日本語", "🎉", "👩\u{200d}👧", "क्षि", "ไทย",
+    "שלום", "AND", "OR", "NOT", "NEAR", "and", "or", "not", "-", "--", "−", "+", "*", "**", "^", "\"", "\"\"", "'",
+    "’", "“", "”", "„", "«", "»", "「", "」", "`", "(", ")", "（", "）", "[", "]", "{", "}", "#", "##", "＃", ":", "：",
+    "::", ",", "，", "。", ";", "…", "?", "!", "/", "\\", "|", "&", "=", "<", ">", "~", "@", "$", "%", "_", ".", "..",
+    "tag:", "tag:work", "#work", "#two words#", "title:", "title:plan", "in:", "in:vault", "is:", "is:archived",
+    "is:pinned", "after:", "after:2024", "before:yesterday", "created:2024..2025", "updated:>30d", "prop:a=b",
+    "prop:", "foo:bar", "10:30", "http://x.y/z?q=1", "don't", "foo-bar", "snake_case", "\0", "\n", "\t", "\r\n",
+    "\u{200b}", "\u{200f}", "\u{202e}", "\u{feff}", "\u{ad}", "\u{7f}", "\u{e000}",
 ];
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -323,121 +216,23 @@ fn a_plain_word_is_searched_whatever_stands_around_it() {
 #[test]
 fn odd_queries_of_real_people_are_searched() {
     let conn = tables();
-    for text in [
-        "",
-        " ",
-        "\0",
-        "\u{200f}",
-        "-",
-        "--",
-        "---",
-        "\"",
-        "\"\"",
-        "\"\"\"",
-        "'",
-        "*",
-        "**",
-        "#",
-        "# ",
-        "##",
-        "()",
-        "(",
-        ")",
-        "(()",
-        ":",
-        "::",
-        "AND",
-        "OR",
-        "NOT",
-        "AND OR NOT",
-        "NEAR(a b)",
-        "a NEAR/5 b",
-        "^zebra",
-        "zebra^2",
-        "{title body}: x",
-        "title:",
-        "tag:",
-        "tag:\"",
-        "tag:\"\"",
-        "tag:#",
-        "in:",
-        "-tag:",
-        "-#",
-        "-\"",
-        "-(",
-        "-()",
-        "(-)",
-        "-(a",
-        "NOT (",
-        "NOT",
-        "a NOT",
-        "(a OR",
-        "(a OR )",
-        "a OR ()",
-        "a AND",
-        "tier1-test AND unicode",
-        "BENCH-100821",
-        "don't",
-        "rock 'n' roll",
-        "O’Reilly",
-        "5\" disk",
-        "13\" or 15\" laptop",
-        "what's \"the",
-        "C++ vs C#",
-        "c:\\windows\\system32",
-        "~/.bashrc",
-        "$HOME/bin",
-        "a@b.example",
-        "https://x.org/?a=b&c=d#e",
-        "SELECT * FROM notes; DROP TABLE notes;--",
-        "'; DROP TABLE documents; --",
-        "x' OR '1'='1",
-        "<script>alert(1)</script>",
-        "fn main() { println!(\"hi\"); }",
-        "if (a && b) || !c",
-        "a->b",
-        "a=>b",
-        "[[Wiki Link]]",
-        "[a](b)",
-        "- [ ] task",
-        "* item",
-        "> quote",
-        "| a | b |",
-        "```rust",
-        "`code`",
-        "$$x^2$$",
-        "**bold** _it_ ==mark==",
-        ":-)",
-        "¯\\_(ツ)_/¯",
-        "100%",
-        "50 %",
-        "3.14",
-        "1,000",
-        "-5 °C",
-        "2026.4.10",
-        "10:30",
-        "12/24",
-        "日本語",
-        "「引用」",
-        "猫、犬",
-        "한국어 검색",
-        "ไทย",
-        "मराठी",
-        "עברית",
-        "العربية؟",
-        "\u{200f}עברית\u{200f}",
-        "ẞtraße",
-        "👩‍👩‍👧‍👦 family",
-        "🎉",
-        "🎉 OR 🎂",
-        "e\u{301}",
-        "\u{301}",
-        "\u{301}\u{301}",
-        "\u{e000}",
-        "zebra\0panic",
-        "zebra\u{1}panic",
-        "a\u{ad}b",
-    ] {
+    #[rustfmt::skip]
+    let odd_queries = [
+        "", " ", "\0", "\u{200f}", "-", "--", "---", "\"", "\"\"", "\"\"\"", "'", "*", "**", "#", "# ", "##", "()",
+        "(", ")", "(()", ":", "::", "AND", "OR", "NOT", "AND OR NOT", "NEAR(a b)", "a NEAR/5 b", "^zebra", "zebra^2",
+        "{title body}: x", "title:", "tag:", "tag:\"", "tag:\"\"", "tag:#", "in:", "-tag:", "-#", "-\"", "-(", "-()",
+        "(-)", "-(a", "NOT (", "NOT", "a NOT", "(a OR", "(a OR )", "a OR ()", "a AND", "tier1-test AND unicode",
+        "BENCH-100821", "don't", "rock 'n' roll", "O’Reilly", "5\" disk", "13\" or 15\" laptop", "what's \"the",
+        "C++ vs C#", "c:\\windows\\system32", "~/.bashrc", "$HOME/bin", "a@b.example", "https://x.org/?a=b&c=d#e",
+        "SELECT * FROM notes; DROP TABLE notes;--", "'; DROP TABLE documents; --", "x' OR '1'='1",
+        "<script>alert(1)</script>", "fn main() { println!(\"hi\"); }", "if (a && b) || !c", "a->b", "a=>b",
+        "[[Wiki Link]]", "[a](b)", "- [ ] task", "* item", "> quote", "| a | b |", "```rust", "`code`", "$$x^2$$",
+        "**bold** _it_ ==mark==", ":-)", "¯\\_(ツ)_/¯", "100%", "50 %", "3.14", "1,000", "-5 °C", "2026.4.10",
+        "10:30", "12/24", "日本語", "「引用」", "猫、犬", "한국어 검색", "ไทย", "मराठी", "עברית", "العربية؟",
+        "\u{200f}עברית\u{200f}", "ẞtraße", "👩‍👩‍👧‍👦 family", "🎉", "🎉 OR 🎂", "e\u{301}", "\u{301}", "\u{301}\u{301}",
+        "\u{e000}", "zebra\0panic", "zebra\u{1}panic", "a\u{ad}b",
+    ];
+    for text in odd_queries {
         check(&conn, text);
     }
 }
@@ -446,53 +241,14 @@ fn odd_queries_of_real_people_are_searched() {
 fn very_long_queries_are_read_in_time_linear_in_their_length() {
     // Were any of these quadratic, the test would run for many minutes instead of seconds.
     let conn = tables();
-    for piece in [
-        "\0",
-        "a",
-        "猫",
-        "a ",
-        "\"",
-        "“",
-        "“a ",
-        "\"a\" ",
-        "\" ",
-        "(",
-        "(a ",
-        ")",
-        "()",
-        "-(",
-        "-a ",
-        "-",
-        "NOT ",
-        "a OR ",
-        "a AND ",
-        "#",
-        "#a ",
-        "#a b ",
-        "tag:“",
-        "created:“x ",
-        "prop:a=“",
-        "title:“",
-        "tag:",
-        "tag:a OR b ",
-        "in:x ",
-        "a.",
-        "a,",
-        "，",
-        "a…",
-        "*",
-        "a* ",
-        "-(a b) ",
-        "is:x ",
-        "🎉",
-        "e\u{301}",
-        "\u{200f}",
-        "(a OR ",
-        "-“",
-        "' ",
-        "after:2024 ",
-        "-tag:a ",
-    ] {
+    #[rustfmt::skip]
+    let repeated = [
+        "\0", "a", "猫", "a ", "\"", "“", "“a ", "\"a\" ", "\" ", "(", "(a ", ")", "()", "-(", "-a ", "-", "NOT ",
+        "a OR ", "a AND ", "#", "#a ", "#a b ", "tag:“", "created:“x ", "prop:a=“", "title:“", "tag:", "tag:a OR b ",
+        "in:x ", "a.", "a,", "，", "a…", "*", "a* ", "-(a b) ", "is:x ", "🎉", "e\u{301}", "\u{200f}", "(a OR ", "-“",
+        "' ", "after:2024 ", "-tag:a ",
+    ];
+    for piece in repeated {
         check(&conn, &piece.repeat(100_000 / piece.len()));
     }
     for megabyte in [PIECES.concat().repeat(2000), PIECES.join(" ").repeat(2000), "\0".repeat(1_000_000)] {
@@ -519,17 +275,12 @@ fn words_are_alternatives_or_all_needed_as_the_caller_wants() {
 
 #[test]
 fn phrases_are_taken_in_the_quotes_of_many_languages() {
-    for text in [
-        "\"two words\"",
-        "“two words”",
-        "„two words“",
-        "„two words”",
-        "”two words”",
-        "«two words»",
-        "»two words«",
-        "「two words」",
-        "« two  words »",
-    ] {
+    #[rustfmt::skip]
+    let two_words_quoted = [
+        "\"two words\"", "“two words”", "„two words“", "„two words”", "”two words”", "«two words»", "»two words«",
+        "「two words」", "« two  words »",
+    ];
+    for text in two_words_quoted {
         assert_eq!(words(text), ["two words"], "{text}");
         assert_eq!(any_word(text), r#""two words""#, "{text}");
     }
@@ -546,27 +297,13 @@ fn quotes_without_partner_and_inside_words_are_text() {
 
 #[test]
 fn identifiers_urls_and_paths_stay_whole() {
-    for word in [
-        "BENCH-100821",
-        "snake_case",
-        "CLAUDE.md",
-        "v2026.4.10",
-        "foo:bar",
-        "10:30",
-        "C:\\path\\x",
-        "http://x.org/a?b=c",
-        "a/b.c",
-        "f(x)",
-        "foo()",
-        "don't",
-        "--no-verify",
-        "C++",
-        "C#",
-        ".NET",
-        "#5",
-        "1,000",
+    #[rustfmt::skip]
+    let whole_words = [
+        "BENCH-100821", "snake_case", "CLAUDE.md", "v2026.4.10", "foo:bar", "10:30", "C:\\path\\x",
+        "http://x.org/a?b=c", "a/b.c", "f(x)", "foo()", "don't", "--no-verify", "C++", "C#", ".NET", "#5", "1,000",
         "R&D",
-    ] {
+    ];
+    for word in whole_words {
         assert_eq!(words(word), [word]);
         assert_eq!(any_word(word), format!("\"{word}\""));
         assert_eq!(query::embedding_text(&parse(word)), word);
@@ -597,18 +334,12 @@ fn a_star_behind_a_word_asks_for_longer_words() {
 #[test]
 fn what_no_tokenizer_reads_does_not_spoil_the_rest() {
     let conn = tables();
-    for text in [
-        "zebra ---",
-        "--- zebra",
-        "🎉 zebra",
-        "zebra 🎉 (quick OR 🎂)",
-        "🎉 (quick OR panic)",
-        "(🎉 OR 🎂) zebra",
-        "🎉 AND zebra",
-        "zebra AND ---",
-        "zebra & plan",
-        "a:- zebra OR !!!",
-    ] {
+    #[rustfmt::skip]
+    let wordless_beside_words = [
+        "zebra ---", "--- zebra", "🎉 zebra", "zebra 🎉 (quick OR 🎂)", "🎉 (quick OR panic)", "(🎉 OR 🎂) zebra",
+        "🎉 AND zebra", "zebra AND ---", "zebra & plan", "a:- zebra OR !!!",
+    ];
+    for text in wordless_beside_words {
         let expression = if text.starts_with("a:") { any_word(text) } else { all_words(text) };
         assert_eq!(matching(&conn, "words", &expression).unwrap(), [1], "{text} means {expression}");
         assert_eq!(in_scope(&conn, &filters(text)).unwrap(), [1], "{text} means {:?}", filters(text));
@@ -683,20 +414,12 @@ fn words_joined_by_and_are_demanded_anywhere_in_the_note() {
 #[test]
 fn tags_are_read_in_every_spelling() {
     let tags = |text| filters(text).tags_all;
-    for text in [
-        "tag:work/jp",
-        "#work/jp",
-        "Tag:work/jp",
-        "tag:#work/jp",
-        "tag:\"work/jp\"",
-        "tag:work/jp,",
-        "tag:work/jp/",
-        "tag:work/jp/*",
-        "＃work/jp",
-        "tag：work/jp",
-        "\u{200f}#work/jp\u{200f}",
-        "(#work/jp)",
-    ] {
+    #[rustfmt::skip]
+    let one_tag = [
+        "tag:work/jp", "#work/jp", "Tag:work/jp", "tag:#work/jp", "tag:\"work/jp\"", "tag:work/jp,", "tag:work/jp/",
+        "tag:work/jp/*", "＃work/jp", "tag：work/jp", "\u{200f}#work/jp\u{200f}", "(#work/jp)",
+    ];
+    for text in one_tag {
         assert_eq!(tags(text), ["work/jp"], "{text}");
     }
     for text in ["#two words#", "tag:\"two words\"", "tag:“two words”", "tag:#two words#", "#two words#, #two words#."]
@@ -762,6 +485,8 @@ fn filters_select_the_notes_that_they_name() {
         ("is:pinned -is:pinned", vec![]),
         ("is:locked", vec![]),
         ("after:2024-05", vec![2, 3]),
+        ("After:2024-05, AFTER:2024.", vec![2, 3]),
+        ("after:\"2024-05-31\"", vec![3]),
         ("before:2024-05", vec![1]),
         ("updated:2024-05", vec![2, 3]),
         ("-updated:2024-05", vec![1, 5]),
@@ -800,79 +525,13 @@ fn what_the_caller_asks_for_still_holds() {
 }
 
 #[test]
-fn dates_are_days_of_utc_and_as_wide_as_they_are_written() {
-    let d = date;
-    let updated = |text: &str| {
-        let filters = filters(text);
-        (filters.updated_from_ms, filters.updated_until_ms)
-    };
-    let created = |text: &str| {
-        let filters = filters(text);
-        (filters.created_from_ms, filters.created_until_ms)
-    };
-    for (text, from, until) in [
-        ("after:2024", Some(d(2024, 1, 1)), None),
-        ("after:2024-05", Some(d(2024, 5, 1)), None),
-        ("After:2024-5-3", Some(d(2024, 5, 3)), None),
-        ("after:2024/05/03", Some(d(2024, 5, 3)), None),
-        ("after:20240503", Some(d(2024, 5, 3)), None),
-        ("before:2024-05", None, Some(d(2024, 5, 1))),
-        ("after:today", Some(d(2026, 5, 15)), None),
-        ("before:yesterday", None, Some(d(2026, 5, 14))),
-        ("after:yesterday,", Some(d(2026, 5, 14)), None),
-        ("after:last-week", Some(d(2026, 5, 4)), None),
-        ("after:\"last week\"", Some(d(2026, 5, 4)), None),
-        ("after:last_month", Some(d(2026, 4, 1)), None),
-        ("after:7d", Some(d(2026, 5, 8)), None),
-        ("after:2w", Some(d(2026, 5, 1)), None),
-        ("after:3-months", Some(d(2026, 2, 15)), None),
-        ("before:\"2 years ago\"", None, Some(d(2024, 5, 15))),
-        ("updated:2024-02", Some(d(2024, 2, 1)), Some(d(2024, 3, 1))),
-        ("updated:today", Some(d(2026, 5, 15)), Some(d(2026, 5, 16))),
-        ("updated:this-week", Some(d(2026, 5, 11)), Some(d(2026, 5, 18))),
-        ("updated:last-year", Some(d(2025, 1, 1)), Some(d(2026, 1, 1))),
-        ("updated:30d", Some(d(2026, 4, 15)), None),
-    ] {
-        assert_eq!(updated(text), bounds(from, until), "{text}");
-    }
-    for (text, from, until) in [
-        ("created:2023", Some(d(2023, 1, 1)), Some(d(2024, 1, 1))),
-        ("created:>2024-05", Some(d(2024, 6, 1)), None),
-        ("created:>=2024-05", Some(d(2024, 5, 1)), None),
-        ("created:<2024-05", None, Some(d(2024, 5, 1))),
-        ("created:<=2024-05", None, Some(d(2024, 6, 1))),
-        ("created:2024..2024-05", Some(d(2024, 1, 1)), Some(d(2024, 6, 1))),
-        ("created:2024..", Some(d(2024, 1, 1)), None),
-        ("created:..2024", None, Some(d(2025, 1, 1))),
-        ("created:2024.", Some(d(2024, 1, 1)), Some(d(2025, 1, 1))),
-    ] {
-        assert_eq!(created(text), bounds(from, until), "{text}");
-    }
-    let moment = d(2024, 5, 3).at(10, 30, 0, 0);
-    let moment_ms = jiff::tz::TimeZone::UTC.to_timestamp(moment).unwrap().as_millisecond();
-    for text in ["after:2024-05-03T10:30", "after:2024-05-03T10:30:00Z", "after:2024-05-03T12:30:00+02:00"] {
-        assert_eq!(updated(text), (Some(moment_ms), None), "{text}");
-    }
-}
-
-#[test]
 fn what_is_no_date_is_text_and_said_to_be() {
-    for value in [
-        "soon",
-        "2024-13",
-        "2024-02-30",
-        "24",
-        "2024-",
-        "2024-05-03-01",
-        "99999999999d",
-        "9999999d",
-        "9999",
-        "-5d",
-        "5x",
-        "2024-1000",
-        "..",
-        "日本",
-    ] {
+    #[rustfmt::skip]
+    let no_dates = [
+        "soon", "2024-13", "2024-02-30", "24", "2024-", "2024-05-03-01", "99999999999d", "9999999d", "9999", "-5d",
+        "5x", "2024-1000", "..", "日本",
+    ];
+    for value in no_dates {
         let text = format!("after:{value}");
         assert!(!query::has_filters(&parse(&text)), "{text}");
         assert_eq!(words(&text).len(), 1, "{text}");

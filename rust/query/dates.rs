@@ -132,3 +132,61 @@ fn days(first: Date, end: Date) -> Option<Period> {
 fn midnight_ms(date: Date) -> Option<i64> {
     Some(TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?.as_millisecond())
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::{Date, date as d};
+
+    use super::{Filter, filter, midnight_ms};
+    use crate::scope::Period;
+
+    /// A Friday.
+    const TODAY: Date = d(2026, 5, 15);
+
+    #[test]
+    fn dates_are_days_of_utc_and_as_wide_as_they_are_written() {
+        for (name, value, from, until) in [
+            ("after", "2024", Some(d(2024, 1, 1)), None),
+            ("after", "2024-05", Some(d(2024, 5, 1)), None),
+            ("after", "2024/05/03", Some(d(2024, 5, 3)), None),
+            ("after", "20240503", Some(d(2024, 5, 3)), None),
+            ("before", "2024-05", None, Some(d(2024, 5, 1))),
+            ("after", "today", Some(d(2026, 5, 15)), None),
+            ("before", "yesterday", None, Some(d(2026, 5, 14))),
+            ("after", "yesterday", Some(d(2026, 5, 14)), None),
+            ("after", "last-week", Some(d(2026, 5, 4)), None),
+            ("after", "last week", Some(d(2026, 5, 4)), None),
+            ("after", "last_month", Some(d(2026, 4, 1)), None),
+            ("after", "7d", Some(d(2026, 5, 8)), None),
+            ("after", "2w", Some(d(2026, 5, 1)), None),
+            ("after", "3-months", Some(d(2026, 2, 15)), None),
+            ("before", "2 years ago", None, Some(d(2024, 5, 15))),
+            ("updated", "2024-02", Some(d(2024, 2, 1)), Some(d(2024, 3, 1))),
+            ("updated", "today", Some(d(2026, 5, 15)), Some(d(2026, 5, 16))),
+            ("updated", "this-week", Some(d(2026, 5, 11)), Some(d(2026, 5, 18))),
+            ("updated", "last-year", Some(d(2025, 1, 1)), Some(d(2026, 1, 1))),
+            ("updated", "30d", Some(d(2026, 4, 15)), None),
+            ("created", "2023", Some(d(2023, 1, 1)), Some(d(2024, 1, 1))),
+            ("created", ">2024-05", Some(d(2024, 6, 1)), None),
+            ("created", ">=2024-05", Some(d(2024, 5, 1)), None),
+            ("created", "<2024-05", None, Some(d(2024, 5, 1))),
+            ("created", "<=2024-05", None, Some(d(2024, 6, 1))),
+            ("created", "2024..2024-05", Some(d(2024, 1, 1)), Some(d(2024, 6, 1))),
+            ("created", "2024..", Some(d(2024, 1, 1)), None),
+            ("created", "..2024", None, Some(d(2025, 1, 1))),
+        ] {
+            let period = Period { from_ms: from.and_then(midnight_ms), until_ms: until.and_then(midnight_ms) };
+            let expected = if name == "created" { Filter::Created(period) } else { Filter::Updated(period) };
+            assert_eq!(filter(name, value, TODAY), Some(expected), "{name}:{value}");
+        }
+    }
+
+    #[test]
+    fn moments_count_to_the_millisecond_and_are_utc_unless_they_say_otherwise() {
+        let midnight = midnight_ms(d(2024, 5, 3)).unwrap();
+        let from = Period { from_ms: Some(midnight + (10 * 60 + 30) * 60 * 1000), until_ms: None };
+        for value in ["2024-05-03T10:30", "2024-05-03t10:30:00Z", "2024-05-03 10:30", "2024-05-03T12:30:00+02:00"] {
+            assert_eq!(filter("after", value, TODAY), Some(Filter::Updated(from)), "{value}");
+        }
+    }
+}
