@@ -130,6 +130,13 @@ static int quantize_option(bsv_slice key, bsv_slice value, bsv_quantize_options 
       *error = sqlite3_mprintf("unknown quantizer '%.*s': use RABITQ, RABITQ4, INT8, UINT8 or 1BIT", (int)value.n, value.text);
       return SQLITE_ERROR;
     }
+    /* Under its published names the quantizer answers with estimates. */
+    if (value.n >= 5 && sqlite3_strnicmp(value.text, "TURBO", 5) == 0) options->rescore = 0;
+  } else if (bsv_slice_equals(key, "qbits")) {
+    if (!bsv_slice_integer(value, &number) || number < 2 || number > 4) {
+      *error = sqlite3_mprintf("qbits must be 2, 3 or 4, got '%.*s'", (int)value.n, value.text);
+      return SQLITE_ERROR;
+    }
   } else if (bsv_slice_equals(key, "max_memory")) {
     options->max_memory_bytes = memory_size(value);
   } else if (bsv_slice_equals(key, "rescore") || bsv_slice_equals(key, "oversample")) {
@@ -326,16 +333,14 @@ int bsv_conn_init_column(bsv_conn *conn, const char *table, const char *name, co
   column->options.rescore = BSV_RESCORE_DEFAULT;
   column->options.track = BSV_TRACK_DEFAULT;
 
-  int rc = find_table(conn->db, table, column, &without_rowid, error);
-  if (rc == SQLITE_OK) rc = find_columns(conn->db, name, without_rowid, column, error);
-  if (rc == SQLITE_OK) rc = parse_init_options(options, n_options, column, error);
-  if (rc != SQLITE_OK) goto done;
-
+  /* A program may well declare a column before each use: the table is looked at the first time only. */
   bsv_column *existing = bsv_conn_column(conn, table, name);
-  if (existing != NULL) {
-    rc = check_repeated(existing, column, error);
-    goto done;
-  }
+  int rc = existing ? SQLITE_OK : find_table(conn->db, table, column, &without_rowid, error);
+  if (rc == SQLITE_OK && existing == NULL) rc = find_columns(conn->db, name, without_rowid, column, error);
+  if (rc == SQLITE_OK) rc = parse_init_options(options, n_options, column, error);
+  if (rc == SQLITE_OK && existing != NULL) rc = check_repeated(existing, column, error);
+  if (rc != SQLITE_OK || existing != NULL) goto done;
+
   column->column = sqlite3_mprintf("%s", name);
   column->shadow = bsv_shadow_name(column->table, name);
   column->own_shadow = bsv_own_shadow_name(column->table, name);

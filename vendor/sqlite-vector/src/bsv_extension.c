@@ -201,6 +201,7 @@ static const struct {
 } functions[] = {
     {"vector_version", 0, PURE, vector_version},
     {"vector_backend", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, vector_backend},
+    {"vector_turboquant_backend", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, vector_backend},
     {"vector_as_f32", 1, PURE, vector_as_f32},
     {"vector_as_f32", 2, PURE, vector_as_f32},
     {"vector_as_f16", 1, PURE, vector_as_f16},
