@@ -130,7 +130,12 @@ struct Content<'a> {
     tags: &'a str,
 }
 
-fn store_chunks(tx: &Transaction<'_>, document_id: i64, content: &Content<'_>, chunks: &[(Chunk, [u8; 16])]) -> Result<()> {
+fn store_chunks(
+    tx: &Transaction<'_>,
+    document_id: i64,
+    content: &Content<'_>,
+    chunks: &[(Chunk, [u8; 16])],
+) -> Result<()> {
     for (chunk, hash) in chunks {
         let text_id = embeddings::text_id(tx, hash)?;
         tx.prepare_cached(
@@ -243,8 +248,10 @@ fn remove_row(tx: &Transaction<'_>, id: i64) -> Result<()> {
 pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
     fulltext::clear(tx)?;
     tx.execute("DELETE FROM chunks", [])?;
-    let ids: Vec<i64> =
-        tx.prepare_cached("SELECT id FROM documents")?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM documents")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
     for id in ids {
         let (title, text, tags): (String, String, String) = tx
             .prepare_cached(

@@ -141,9 +141,8 @@ pub fn coverage(conn: &Connection, model_id: i64) -> Result<Coverage> {
 /// # Errors
 /// [`Error::Sqlite`].
 pub fn pending(conn: &Connection, model_id: i64, after: i64, limit: usize) -> Result<Vec<PendingText>> {
-    let mut ids = conn.prepare_cached(
-        "SELECT text_id FROM pending WHERE model_id = ?1 AND text_id > ?2 ORDER BY text_id LIMIT ?3",
-    )?;
+    let mut ids = conn
+        .prepare_cached("SELECT text_id FROM pending WHERE model_id = ?1 AND text_id > ?2 ORDER BY text_id LIMIT ?3")?;
     let ids: Vec<i64> =
         ids.query_map(params![model_id, after, limit], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut place = conn.prepare_cached(
@@ -186,7 +185,8 @@ pub fn add(store: &Store, model_id: i64, ids: &[i64], vectors: &[f32]) -> Result
         }
         let table = schema::embeddings_table(model_id);
         let mut waits = tx.prepare_cached("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2")?;
-        let mut insert = tx.prepare_cached(&format!("INSERT OR REPLACE INTO {table} (id, embedding) VALUES (?1, ?2)"))?;
+        let mut insert =
+            tx.prepare_cached(&format!("INSERT OR REPLACE INTO {table} (id, embedding) VALUES (?1, ?2)"))?;
         let mut stored = 0;
         let mut bytes = Vec::with_capacity(dim * 4);
         for (id, vector) in ids.iter().zip(vectors.chunks_exact(dim)) {
@@ -229,7 +229,10 @@ pub fn fail(store: &Store, model_id: i64, failures: &[(i64, String)]) -> Result<
     store.write(|tx| {
         for (id, reason) in failures {
             if tx.execute("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2", [model_id, *id])? > 0 {
-                tx.execute("INSERT OR REPLACE INTO embedding_failures VALUES (?1, ?2, ?3)", params![model_id, id, reason])?;
+                tx.execute(
+                    "INSERT OR REPLACE INTO embedding_failures VALUES (?1, ?2, ?3)",
+                    params![model_id, id, reason],
+                )?;
             }
         }
         make_live_when_complete(tx, model_id)
@@ -318,7 +321,8 @@ fn remove_text(tx: &Transaction<'_>, models: &[ModelRow], id: i64) -> Result<()>
         let table = schema::embeddings_table(model.id);
         tx.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?.execute([id])?;
         tx.prepare_cached("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2")?.execute([model.id, id])?;
-        tx.prepare_cached("DELETE FROM embedding_failures WHERE model_id = ?1 AND text_id = ?2")?.execute([model.id, id])?;
+        tx.prepare_cached("DELETE FROM embedding_failures WHERE model_id = ?1 AND text_id = ?2")?
+            .execute([model.id, id])?;
     }
     tx.prepare_cached("DELETE FROM texts WHERE id = ?1")?.execute([id])?;
     Ok(())

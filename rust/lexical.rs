@@ -78,7 +78,8 @@ pub fn like(conn: &Connection, words: &[String], scope: &Scope, limit: usize) ->
     );
     let mut statement = conn.prepare(&sql)?;
     let mut rows = statement.query(params_from_iter(scope.parameters()))?;
-    let mut chunks = conn.prepare_cached("SELECT id, start_byte, end_byte FROM chunks WHERE document_id = ?1 ORDER BY ordinal")?;
+    let mut chunks =
+        conn.prepare_cached("SELECT id, start_byte, end_byte FROM chunks WHERE document_id = ?1 ORDER BY ordinal")?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let (document_id, title): (i64, String) = (row.get(0)?, row.get(1)?);

@@ -64,9 +64,7 @@ impl Mode {
         [Self::Auto, Self::Hybrid, Self::Fts, Self::Vector, Self::Like]
             .into_iter()
             .find(|mode| mode.as_str() == word)
-            .ok_or_else(|| {
-                Error::Usage(format!("there is no mode \"{word}\"; use auto, hybrid, fts, vector or like"))
-            })
+            .ok_or_else(|| Error::Usage(format!("there is no mode \"{word}\"; use auto, hybrid, fts, vector or like")))
     }
 }
 
@@ -250,7 +248,8 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
 
     let text_error = found.iter().find_map(|(_, found)| found.text.as_ref().err().map(Error::to_string));
     let nothing_ran = found.iter().all(|(_, found)| !matches!(found.text, Ok(Some(_))) && found.vector.is_none());
-    let like_runs = request.mode == Mode::Like || (request.mode != Mode::Vector && (text_error.is_some() || nothing_ran));
+    let like_runs =
+        request.mode == Mode::Like || (request.mode != Mode::Vector && (text_error.is_some() || nothing_ran));
     let mut like = Vec::new();
     if like_runs {
         for ((scope, _), query) in found.iter().zip(&parsed) {

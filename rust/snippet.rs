@@ -132,7 +132,11 @@ pub fn excerpt(text: &str, chunk: Range<usize>, terms: &Terms) -> Excerpt {
 /// About [`EXCERPT_BYTES`] of `body` from byte `from` on, with both ends between words where possible, without blanks around.
 fn window(body: &str, from: usize) -> Range<usize> {
     let start = edge(body, from, false);
-    let end = if body.len() - start <= EXCERPT_BYTES + EDGE_BYTES { body.len() } else { edge(body, start + EXCERPT_BYTES, true) };
+    let end = if body.len() - start <= EXCERPT_BYTES + EDGE_BYTES {
+        body.len()
+    } else {
+        edge(body, start + EXCERPT_BYTES, true)
+    };
     let text = &body[start..end];
     let blank = text.len() - text.trim_start().len();
     start + blank..start + text.trim_end().len().max(blank)
@@ -147,7 +151,8 @@ fn edge(body: &str, at: usize, forwards: bool) -> usize {
     if at == 0 || at == body.len() {
         return at;
     }
-    let between = |place: usize| body[..place].ends_with(char::is_whitespace) || body[place..].starts_with(char::is_whitespace);
+    let between =
+        |place: usize| body[..place].ends_with(char::is_whitespace) || body[place..].starts_with(char::is_whitespace);
     let near = |place: &usize| body.is_char_boundary(*place) && between(*place);
     let found = if forwards {
         (at..(at + EDGE_BYTES).min(body.len())).find(near)
@@ -185,7 +190,12 @@ fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
     }
-    word.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).filter(|c| !is_combining_mark(*c)).nfc().collect()
+    word.nfd()
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .filter(|c| !is_combining_mark(*c))
+        .nfc()
+        .collect()
 }
 
 fn stem(folded: &str) -> String {
@@ -230,7 +240,10 @@ mod tests {
 
     #[test]
     fn words_match_without_case_and_accents_and_by_their_stem() {
-        assert_eq!(highlighted(&shown("Le CHÂTELIER et Cha\u{302}telier", "chatelier")), ["CHÂTELIER", "Cha\u{302}telier"]);
+        assert_eq!(
+            highlighted(&shown("Le CHÂTELIER et Cha\u{302}telier", "chatelier")),
+            ["CHÂTELIER", "Cha\u{302}telier"]
+        );
         assert_eq!(highlighted(&shown("He was running; run!", "runs")), ["running", "run"]);
         assert_eq!(highlighted(&shown("engineering and engines", "engin*")), ["engineering", "engines"]);
     }

@@ -53,7 +53,13 @@ pub fn nearest(
 
 /// Text ids and cosines of the `limit` vectors nearest to `query`, best first; of those in `filter` (rowids as packed
 /// int64), if there is one.
-fn scan(conn: &Connection, model: &ModelRow, query: &[f32], limit: usize, filter: Option<&[u8]>) -> Result<Vec<(i64, f64)>> {
+fn scan(
+    conn: &Connection,
+    model: &ModelRow,
+    query: &[f32],
+    limit: usize,
+    filter: Option<&[u8]>,
+) -> Result<Vec<(i64, f64)>> {
     let table = schema::embeddings_table(model.id);
     prepare(conn, model)?;
     let module = if is_quantized(conn, &table)? { "vector_quantize_scan" } else { "vector_full_scan" };

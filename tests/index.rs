@@ -189,10 +189,14 @@ fn a_tag_finds_itself_and_its_children_and_no_longer_word() {
 fn filters_are_applied_before_a_leg_cuts_its_list() {
     let mut notes: Vec<(String, String)> =
         (0..400).map(|number| (format!("n{number}.md"), "# Note\n\nvarnish varnish varnish\n".to_owned())).collect();
-    notes.push(("rare.md".to_owned(), "# Rare\n\na long note that says varnish once among many other words\n#rare\n".to_owned()));
+    notes.push((
+        "rare.md".to_owned(),
+        "# Rare\n\na long note that says varnish once among many other words\n#rare\n".to_owned(),
+    ));
     let notes: Vec<(&str, &str)> = notes.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let library = Library::new(&notes);
-    library.embed("model", |text| if text.contains("Rare") { vec![0.0, 0.0, 1.0, 0.0] } else { vec![1.0, 0.0, 0.0, 0.0] });
+    library
+        .embed("model", |text| if text.contains("Rare") { vec![0.0, 0.0, 1.0, 0.0] } else { vec![1.0, 0.0, 0.0, 0.0] });
     let mut request = library.request("varnish", Mode::Hybrid);
     request.limit = 1;
     request.queries[0].embedding = Some(vec![1.0, 0.0, 0.0, 0.0]);
@@ -392,7 +396,8 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     library.embed("model", about_bread);
     library.store.checkpoint().unwrap();
     let root = |conn: &rusqlite::Connection| {
-        let sql = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'documents'";
+        let sql =
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'documents'";
         Ok(conn.query_row(sql, [], |row| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?)))?)
     };
     let (page, size) = library.store.read(root).unwrap();
@@ -402,14 +407,22 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     bytes[(page - 1) * size..page * size].fill(0xA5);
     fs::write(&path, bytes).unwrap();
     let damaged = Store::open(&path).unwrap();
-    assert!(matches!(damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))), Err(Error::IndexCorrupt { .. })));
+    assert!(matches!(
+        damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))),
+        Err(Error::IndexCorrupt { .. })
+    ));
     drop(damaged);
     let aside = recover::set_aside(&path, false).unwrap();
     let store = Store::open(&path).unwrap();
     assert_eq!(recover::salvage(&aside, &store).unwrap(), 3);
     recover::discard(&aside).unwrap();
     assert!(!aside.exists());
-    let spec = SourceSpec { kind: SourceKind::Markdown, path: library.folder.path().join("vault"), name: None, register: true };
+    let spec = SourceSpec {
+        kind: SourceKind::Markdown,
+        path: library.folder.path().join("vault"),
+        name: None,
+        register: true,
+    };
     sync::sync(&store, &spec, &SyncOptions::default(), &mut |_, _| Ok(())).unwrap();
     let model = store.read(embeddings::live_model).unwrap().unwrap();
     let coverage = store.read(|conn| embeddings::coverage(conn, model.id)).unwrap();
