@@ -304,7 +304,7 @@ pub(crate) fn prune_texts(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
 /// # Errors
 /// The index errors.
 pub fn prune_all(store: &Store) -> Result<()> {
-    store.write(|tx| prune_unused(tx))
+    store.write(prune_unused)
 }
 
 pub(crate) fn prune_unused(tx: &Transaction<'_>) -> Result<()> {

@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn shown<'a>(text: &str, query: &'a str) -> Excerpt {
+    fn shown(text: &str, query: &str) -> Excerpt {
         excerpt(text, 0..text.len(), &Terms::new([query]))
     }
 
