@@ -1,6 +1,7 @@
-//! The only room that calls C: the vector extension on a connection, and the file layer that keeps sources unwritten
-//! (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
+//! The only room that calls C: the vector extension on a connection, what FTS5 is taught (`fts5`), and the file layer that
+//! keeps sources unwritten (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
 
+pub mod fts5;
 pub mod read_only_vfs;
 
 use std::{
@@ -63,6 +64,6 @@ pub fn register_vector(conn: &Connection, cache: &VectorCache) -> Result<()> {
     if rc == ffi::SQLITE_OK { Ok(()) } else { Err(refused(rc)) }
 }
 
-fn refused(rc: c_int) -> crate::error::Error {
+pub(crate) fn refused(rc: c_int) -> crate::error::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(rc), None).into()
 }
