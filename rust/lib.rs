@@ -8,6 +8,7 @@ pub mod error;
 pub mod measure;
 pub mod script;
 pub mod source;
+pub mod tokenizer;
 pub mod wordpiece;
 
 pub use error::{Error, Result};
