@@ -5,6 +5,7 @@
 
 pub mod chunk;
 pub mod error;
+pub mod forms;
 pub mod measure;
 pub mod script;
 pub mod source;
