@@ -8,6 +8,7 @@ pub mod documents;
 pub mod embeddings;
 pub mod error;
 mod ffi;
+pub mod forms;
 mod fulltext;
 pub mod fusion;
 pub mod lexical;
@@ -24,6 +25,7 @@ pub mod snippet;
 pub mod source;
 pub mod store;
 pub mod sync;
+pub mod tokenizer;
 pub mod vector;
 pub mod wordpiece;
 
