@@ -304,16 +304,14 @@ pub(crate) fn prune_texts(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
 /// # Errors
 /// The index errors.
 pub fn prune_all(store: &Store) -> Result<()> {
-    store.write(prune_unused)
-}
-
-pub(crate) fn prune_unused(tx: &Transaction<'_>) -> Result<()> {
-    let models = models(tx)?;
-    let unused: Vec<i64> = tx
-        .prepare("SELECT id FROM texts WHERE id NOT IN (SELECT text_id FROM chunks)")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    unused.into_iter().try_for_each(|id| remove_text(tx, &models, id))
+    store.write(|tx| {
+        let models = models(tx)?;
+        let unused: Vec<i64> = tx
+            .prepare("SELECT id FROM texts WHERE id NOT IN (SELECT text_id FROM chunks)")?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        unused.into_iter().try_for_each(|id| remove_text(tx, &models, id))
+    })
 }
 
 fn remove_text(tx: &Transaction<'_>, models: &[ModelRow], id: i64) -> Result<()> {

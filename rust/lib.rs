@@ -3,6 +3,7 @@
 //! No embedding model, no terminal and no protocol: those live in the Python package, which reaches this crate through
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
+pub mod bm25;
 pub mod chunk;
 pub mod documents;
 pub mod embeddings;
@@ -12,6 +13,7 @@ pub mod forms;
 mod fulltext;
 pub mod fusion;
 pub mod lexical;
+pub mod lexicon;
 pub mod library;
 pub mod measure;
 pub mod names;

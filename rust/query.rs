@@ -18,7 +18,7 @@ use jiff::civil::Date;
 use crate::scope::Period;
 
 pub use explain::explain;
-pub use fts::{Match, fts_match, plain_words};
+pub use fts::{Match, expression, fts_match, plain_words, search_terms};
 pub use narrow::{filters, has_filters};
 
 /// A query as it was understood.

@@ -1,7 +1,9 @@
 //! Which documents a query may find: sources, tags, ids, dates, flags and excluded words, as one SQL condition that every leg
 //! applies before it cuts its list.
 
-use rusqlite::{Connection, types::Value};
+use std::collections::HashSet;
+
+use rusqlite::{CachedStatement, Connection, types::Value};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{error::Result, names::fold};
@@ -88,6 +90,47 @@ impl Condition {
     pub const NEVER: Self = Self::Any(Vec::new());
 }
 
+/// The documents in scope.
+pub enum Members<'c> {
+    /// All of them, by row id.
+    Listed(HashSet<i64>),
+    /// A statement that knows one document at a time, and its parameters without the row id.
+    Asked(CachedStatement<'c>, Vec<Value>),
+}
+
+impl Members<'_> {
+    /// Whether the document with this row id is in scope.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn hold(&mut self, document_id: i64) -> Result<bool> {
+        match self {
+            Self::Listed(ids) => Ok(ids.contains(&document_id)),
+            Self::Asked(statement, parameters) => {
+                let parameters = parameters.iter().cloned().chain([Value::Integer(document_id)]);
+                Ok(statement.exists(rusqlite::params_from_iter(parameters))?)
+            }
+        }
+    }
+
+    /// The text ids of all chunks of the documents, ascending; None where they are too many to name.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn text_ids(&self, conn: &Connection) -> Result<Option<Vec<i64>>> {
+        let Self::Listed(ids) = self else { return Ok(None) };
+        let mut statement = conn.prepare_cached("SELECT text_id FROM chunks WHERE document_id = ?1")?;
+        let mut texts = Vec::new();
+        for id in ids {
+            let rows = statement.query_map([id], |row| row.get::<_, i64>(0))?;
+            rows.into_iter().try_for_each(|text| text.map(|text| texts.push(text)))?;
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        Ok(Some(texts))
+    }
+}
+
 /// A condition over `documents d`, with its parameters.
 #[derive(Debug, Clone)]
 pub struct Scope {
@@ -145,7 +188,7 @@ impl Scope {
         for (word, expressions) in [("IN", &filters.required), ("NOT IN", &filters.excluded)] {
             for expression in expressions {
                 scope.and(&format!("d.id {word} {MATCHING}"), [Value::Text(expression.clone())]);
-                scope.selective |= word == "IN";
+                scope.selective = true;
             }
         }
         for condition in &filters.conditions {
@@ -173,18 +216,21 @@ impl Scope {
         self.selective
     }
 
-    /// Text ids of all chunks of the documents in scope, ascending.
+    /// A way to ask many documents whether they are in scope.
+    ///
+    /// A condition that most documents may fail is resolved at once; the usual one, which leaves out little, is asked
+    /// document by document.
     ///
     /// # Errors
     /// [`Error::Sqlite`](crate::error::Error::Sqlite).
-    pub fn text_ids(&self, conn: &Connection) -> Result<Vec<i64>> {
-        let sql = format!(
-            "SELECT DISTINCT c.text_id FROM documents d JOIN chunks c ON c.document_id = d.id WHERE {} ORDER BY 1",
-            self.condition
-        );
-        let mut statement = conn.prepare(&sql)?;
+    pub fn members<'c>(&self, conn: &'c Connection) -> Result<Members<'c>> {
+        if !self.selective {
+            let sql = format!("SELECT 1 FROM documents d WHERE {} AND d.id = ?", self.condition);
+            return Ok(Members::Asked(conn.prepare_cached(&sql)?, self.parameters.clone()));
+        }
+        let mut statement = conn.prepare(&format!("SELECT d.id FROM documents d WHERE {}", self.condition))?;
         let rows = statement.query_map(rusqlite::params_from_iter(&self.parameters), |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(Members::Listed(rows.collect::<rusqlite::Result<_>>()?))
     }
 
     fn and(&mut self, condition: &str, parameters: impl IntoIterator<Item = Value>) {

@@ -13,8 +13,10 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, types::FromSql};
 
 use crate::{
+    documents,
     error::{Error, Result},
     ffi::{self, VectorCache},
+    lexicon::Lexicon,
     schema,
 };
 
@@ -30,6 +32,7 @@ pub struct Store {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     vectors: VectorCache,
+    lexicon: Lexicon,
 }
 
 impl Store {
@@ -41,7 +44,13 @@ impl Store {
         create_private(path)?;
         let vectors = VectorCache::new()?;
         let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, &vectors))?;
-        let store = Self { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default(), vectors };
+        let store = Self {
+            path: path.to_owned(),
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            vectors,
+            lexicon: Lexicon::default(),
+        };
         store.prepare()?;
         Ok(store)
     }
@@ -101,6 +110,11 @@ impl Store {
         }
     }
 
+    /// What the text leg keeps in memory.
+    pub fn lexicon(&self) -> &Lexicon {
+        &self.lexicon
+    }
+
     /// Bytes of quantized vectors that are in memory.
     pub fn vector_cache_bytes(&self) -> u64 {
         self.vectors.size_bytes()
@@ -135,8 +149,12 @@ impl Store {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have created it since the check above.
             let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if tables == 0 {
                 schema::create(&tx)?;
+            } else if version < schema::SCHEMA_VERSION {
+                schema::upgrade(&tx, version)?;
+                documents::refill(&tx)?;
             }
             tx.commit()?;
             Ok(())
@@ -183,6 +201,7 @@ fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Conn
     conn.pragma_update(None, "secure_delete", "ON")?;
     conn.pragma_update(None, "trusted_schema", "OFF")?;
     ffi::register_vector(&conn, vectors)?;
+    ffi::fts5::register(&conn)?;
     Ok(conn)
 }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
     chunk::ChunkPolicy,
-    documents::{self, Prepared, id_hash},
+    documents::{self, CHUNK_POLICY, Prepared, id_hash},
     error::{Error, Result},
     source::{self, Entry, Skipped, Source, SourceKind, SourceOptions},
     store::{Store, meta, set_meta},
@@ -180,7 +180,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
     report.removed = stored.len();
 
     let (policy, policy_word) = chunk_policy(store, options)?;
-    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, "chunk_policy")?.as_ref() != Some(&policy_word)))?;
+    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, CHUNK_POLICY)?.as_ref() != Some(&policy_word)))?;
     let settled = known.as_ref().filter(|row| row.error.is_none() && (row.registered || !spec.register));
     let differs = !wanted.is_empty() || !stored.is_empty() || policy_differs || options.rebuild || settled.is_none();
     if options.dry_run {
@@ -194,7 +194,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
                 documents::clear_source(tx, source_id)?;
             }
             if policy_differs {
-                set_meta(tx, "chunk_policy", &policy_word)?;
+                set_meta(tx, CHUNK_POLICY, &policy_word)?;
                 documents::rechunk_all(tx, &policy)?;
             }
             let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
@@ -346,17 +346,8 @@ fn forget_left_out(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<&str>)
 
 /// The policy to use and the word under which `meta` knows it.
 fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, String)> {
-    let max_tokens = match options.max_tokens {
-        Some(max_tokens) => Some(max_tokens),
-        None => store.read(|conn| {
-            let stored = meta::<String>(conn, "chunk_policy")?;
-            Ok(stored.and_then(|word| word.rsplit('/').next().and_then(|tokens| tokens.parse().ok())))
-        })?,
-    };
-    let policy = ChunkPolicy { max_tokens, ..ChunkPolicy::default() };
-    let tokens = max_tokens.map_or_else(|| "any".to_owned(), |tokens| tokens.to_string());
-    let word = format!("{}/{}/{}/{tokens}", policy.max_words, policy.min_words, policy.overlap_words);
-    Ok((policy, word))
+    let stored: Option<String> = store.read(|conn| meta(conn, CHUNK_POLICY))?;
+    Ok(documents::policy_from_word(stored.as_deref(), options.max_tokens))
 }
 
 fn find_source(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>> {

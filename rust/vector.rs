@@ -4,14 +4,14 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, Transaction, params, params_from_iter, types::Value};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::{
     embeddings::ModelRow,
     error::{Error, Result},
     lexical::ChunkHit,
     schema,
-    scope::Scope,
+    scope::{Members, Scope},
 };
 
 /// One bit per dimension after a random rotation, rescored exactly (docs/adr/0003).
@@ -35,15 +35,13 @@ pub fn nearest(
     if query.len() != model.dim {
         return Err(Error::Dimension { expected: model.dim, found: query.len() });
     }
-    // Where most texts are in scope it is cheaper to scan all and drop the rest than to name those that are.
-    let filter: Option<Vec<u8>> = match scope.is_selective() {
-        true => Some(scope.text_ids(conn)?.iter().flat_map(|id| id.to_le_bytes()).collect()),
-        false => None,
-    };
+    let mut members = scope.members(conn)?;
+    let filter: Option<Vec<u8>> =
+        members.text_ids(conn)?.map(|ids| ids.iter().flat_map(|id| id.to_le_bytes()).collect());
     let mut asked = limit.saturating_mul(3).max(64);
     loop {
         let scanned = scan(conn, model, query, asked, filter.as_deref())?;
-        let hits = in_scope(conn, &scanned, scope, limit)?;
+        let hits = in_scope(conn, &scanned, &mut members, limit)?;
         if scanned.len() < asked || distinct_documents(&hits) >= limit {
             return Ok(hits);
         }
@@ -121,21 +119,23 @@ pub fn quantize(tx: &Transaction<'_>, model: &ModelRow) -> Result<()> {
 }
 
 /// The chunks of the scanned texts that are in scope, in the same order, until they come from `limit` documents.
-fn in_scope(conn: &Connection, scanned: &[(i64, f64)], scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
-    let sql = format!(
-        "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.text_id = ? AND {} ORDER BY c.id",
-        scope.condition()
-    );
-    let mut statement = conn.prepare_cached(&sql)?;
+fn in_scope(
+    conn: &Connection,
+    scanned: &[(i64, f64)],
+    members: &mut Members<'_>,
+    limit: usize,
+) -> Result<Vec<ChunkHit>> {
+    let mut statement = conn.prepare_cached("SELECT id, document_id FROM chunks WHERE text_id = ?1 ORDER BY id")?;
     let mut hits = Vec::new();
     let mut documents = HashSet::new();
     for &(text_id, score) in scanned {
-        let parameters = std::iter::once(Value::Integer(text_id)).chain(scope.parameters().iter().cloned());
-        let rows = statement.query_map(params_from_iter(parameters), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([text_id], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for row in rows {
             let (chunk_id, document_id) = row?;
-            documents.insert(document_id);
-            hits.push(ChunkHit { document_id, chunk_id, score });
+            if members.hold(document_id)? {
+                documents.insert(document_id);
+                hits.push(ChunkHit { document_id, chunk_id, score });
+            }
         }
         if documents.len() >= limit {
             break;

@@ -430,6 +430,30 @@ fn vectors_are_salvaged_from_a_damaged_index() {
 }
 
 #[test]
+fn an_index_of_the_first_schema_is_migrated_with_its_vectors() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("index.sqlite");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/index-schema-1.sqlite"), &path).unwrap();
+    let store = Store::open(&path).unwrap();
+    let found = |query: &str| {
+        let filters = Filters { sources: vec![1], ..Filters::default() };
+        let queries = vec![QueryInput { text: query.to_owned(), embedding: None }];
+        let request = Request { queries, mode: Mode::Fts, limit: 10, filters, fingerprint: None, no_embedding: None };
+        ids(&search::search(&store, &request).unwrap())
+    };
+    // What the first schema's tokenizer could not find: a word inside a run, and the letters that ß stands for.
+    assert_eq!(found("東京"), ["kyoto.md"]);
+    assert_eq!(found("strasse"), ["gruss.md"]);
+    assert_eq!(found("fuelpumpv2"), ["boat.md"]);
+    let model = store.read(embeddings::live_model).unwrap().unwrap();
+    let coverage = store.read(|conn| embeddings::coverage(conn, model.id)).unwrap();
+    assert_eq!((coverage.embedded, coverage.pending), (4, 0));
+    let version =
+        store.read(|conn| Ok(conn.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?)).unwrap();
+    assert_eq!(version, bearsearch_core::schema::SCHEMA_VERSION);
+}
+
+#[test]
 fn two_threads_search_and_write_at_once() {
     let library = Library::new(NOTES);
     std::thread::scope(|scope| {

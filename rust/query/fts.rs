@@ -37,23 +37,31 @@ pub fn fts_match(query: &Query, how: Match) -> Option<String> {
     all.or_else(|| Builder::new(query).any(&query.nodes))
 }
 
-/// The words and phrases that a query looks for, as written and without punctuation around them; each once, and of very
-/// long queries the first ones.
-pub fn plain_words(query: &Query) -> Vec<String> {
+/// The words and phrases that a query looks for, without punctuation around them; each once, and of very long queries the
+/// first ones.
+pub fn search_terms(query: &Query) -> Vec<Term> {
     let mut builder = Builder::new(query);
     let mut seen = HashSet::new();
-    let mut words = Vec::new();
+    let mut terms = Vec::new();
     for term in query.terms() {
-        let (text, _) = clipped(term);
+        let (text, prefix) = clipped(term);
         if builder.is_full() {
             break;
         }
-        if builder.wants(term) && !seen.contains(text) && builder.affords(text) {
-            seen.insert(text);
-            words.push(text.to_owned());
+        let key = (text, term.quoted, term.prefix, term.in_title);
+        if builder.wants(term) && !seen.contains(&key) && builder.affords(text) {
+            seen.insert(key);
+            terms.push(Term { text: text.to_owned(), prefix, ..term.clone() });
         }
     }
-    words
+    terms
+}
+
+/// The texts of [`search_terms`], each once.
+pub fn plain_words(query: &Query) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let texts = search_terms(query).into_iter().map(|term| term.text);
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
 
 /// The expression for one of `terms`, or None when there is none to look for.
@@ -64,8 +72,8 @@ pub(super) fn one_of<'a>(terms: impl IntoIterator<Item = &'a Term>) -> Option<St
     (!expressions.is_empty()).then(|| expressions.join(" OR "))
 }
 
-/// The expression for one term.
-fn expression(term: &Term) -> String {
+/// The FTS5 expression for one term.
+pub fn expression(term: &Term) -> String {
     let (text, prefix) = clipped(term);
     let column = if term.in_title { "title : " } else { "" };
     let star = if prefix { " *" } else { "" };
