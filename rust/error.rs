@@ -106,6 +106,10 @@ pub enum Error {
     #[error("SQLite refused a statement on the index: {0}")]
     Sqlite(#[from] rusqlite::Error),
 
+    /// The caller's progress function asked to stop; what was committed before stays.
+    #[error("stopped before the end; what was done so far is kept, and the next run goes on from there")]
+    Interrupted,
+
     /// A file operation failed.
     #[error("'{path}': {error}")]
     Io {

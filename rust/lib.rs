@@ -4,12 +4,32 @@
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
 pub mod chunk;
+pub mod documents;
+pub mod embeddings;
 pub mod error;
+mod ffi;
 pub mod forms;
+mod fulltext;
+pub mod fusion;
+pub mod lexical;
+pub mod library;
 pub mod measure;
-pub mod script;
+pub mod names;
+pub mod query;
+pub mod recover;
+pub mod schema;
+pub mod scope;
+mod script;
+pub mod search;
+pub mod snippet;
 pub mod source;
+pub mod store;
+pub mod sync;
 pub mod tokenizer;
+pub mod vector;
 pub mod wordpiece;
+
+#[cfg(feature = "python")]
+mod bindings;
 
 pub use error::{Error, Result};

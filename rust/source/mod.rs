@@ -6,6 +6,13 @@
 pub mod bear;
 pub mod markdown;
 
+mod decode;
+mod front_matter;
+mod percent;
+mod stamp;
+pub mod tags;
+mod title;
+
 use crate::error::Result;
 
 /// The two kinds of source.
@@ -41,7 +48,8 @@ impl SourceKind {
 pub struct SourceOptions {
     /// List locked notes by title and tags. Their text is never read either way.
     pub index_locked_titles: bool,
-    /// Documents with one of these tags, or with a child of one, are not listed. Compared case-folded.
+    /// Documents with one of these tags, or with a child of one, are left out. Compared case-folded. Where tags are in
+    /// the texts (Markdown), such a document is listed, but [`Source::read`] never returns it.
     pub exclude_tags: Vec<String>,
     /// Paths that match one of these globs (gitignore syntax) are not listed. Markdown only.
     pub exclude_globs: Vec<String>,
@@ -51,12 +59,7 @@ pub struct SourceOptions {
 
 impl Default for SourceOptions {
     fn default() -> Self {
-        Self {
-            index_locked_titles: true,
-            exclude_tags: Vec::new(),
-            exclude_globs: Vec::new(),
-            busy_timeout_ms: 5_000,
-        }
+        Self { index_locked_titles: true, exclude_tags: Vec::new(), exclude_globs: Vec::new(), busy_timeout_ms: 5_000 }
     }
 }
 
@@ -68,7 +71,8 @@ pub struct ChangeMark(pub Box<[u8]>);
 /// One listed document: its id within the source and its change mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Bear: ZUNIQUEIDENTIFIER, or `pk:N` where it is missing or taken. Markdown: path under the root, `/`-separated.
+    /// Bear: ZUNIQUEIDENTIFIER, or `pk:N` where it is missing, unusable or taken by an older note. Markdown: path under
+    /// the root, `/`-separated.
     pub id: String,
     /// What to compare with the mark stored in the index.
     pub mark: ChangeMark,
@@ -121,6 +125,16 @@ pub struct Document {
     pub url: Option<String>,
 }
 
+/// What one call of [`Source::read`] found.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// The documents, in no particular order, no id twice.
+    pub documents: Vec<Document>,
+    /// Ids that are still listed but cannot be read. A file's permissions show only when it is opened, so this is where
+    /// unreadable files are found, not in [`Listing::skipped`].
+    pub skipped: Vec<Skipped>,
+}
+
 /// A place that holds documents. Opened for one sync and dropped after it; keeps no lock between calls.
 pub trait Source: Send {
     /// Lists all documents with their change marks, without reading texts.
@@ -132,19 +146,20 @@ pub trait Source: Send {
 
     /// Reads the documents with these ids, which must come from this object's latest [`list`](Self::list).
     ///
-    /// Documents that vanished since then, became trashed or can no longer be read are left out. One call reads at one
-    /// moment (Bear: one short read transaction).
+    /// An id that comes back in neither half of the [`Batch`] has no place in the index any more: it vanished since the
+    /// listing, was trashed, or its text turned out to carry an excluded tag. One call reads at one moment (Bear: one
+    /// short read transaction).
     ///
     /// # Errors
     /// As for [`list`](Self::list).
-    fn read(&mut self, ids: &[String]) -> Result<Vec<Document>>;
+    fn read(&mut self, ids: &[String]) -> Result<Batch>;
 }
 
 /// Opens the source of `kind` at `path`.
 ///
 /// # Errors
 /// [`Error::SourceMissing`](crate::error::Error::SourceMissing) and its siblings when it is not there, not readable or
-/// not what it should be.
+/// not what it should be; [`Error::Usage`](crate::error::Error::Usage) for an exclusion that cannot be read.
 pub fn open(kind: SourceKind, path: &std::path::Path, options: SourceOptions) -> Result<Box<dyn Source>> {
     Ok(match kind {
         SourceKind::Bear => Box::new(bear::BearSource::open(path, options)?),

@@ -1,0 +1,169 @@
+"""The compiled engine. Plain dictionaries cross this border; `service.py` turns them into `bearsearch.types`.
+
+Every method releases the GIL while the engine works, and raises the classes of `bearsearch.errors`.
+"""
+
+from collections.abc import Callable
+from typing import TypedDict, final, type_check_only
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+SCHEMA_VERSION: int
+
+@type_check_only
+class FilterOptions(TypedDict):
+    sources: list[int]
+    tags_all: list[str]
+    tags_any: list[str]
+    ids: list[str]
+    updated_from_ms: int | None
+    updated_until_ms: int | None
+    archived: bool
+
+@type_check_only
+class SearchOptions(FilterOptions):
+    queries: list[tuple[str, NDArray[np.float32] | None]]
+    mode: str
+    limit: int
+    fingerprint: str | None
+    no_embedding: str | None
+
+@type_check_only
+class SyncOptions(TypedDict):
+    kind: str
+    path: str
+    name: str | None
+    register: bool
+    dry_run: bool
+    rebuild: bool
+    max_tokens: int | None
+    index_locked_titles: bool
+    exclude_tags: list[str]
+    exclude_globs: list[str]
+    busy_timeout_ms: int
+
+@type_check_only
+class SourceReportDict(TypedDict):
+    source: str
+    kind: str
+    path: str
+    documents: int
+    added: int
+    changed: int
+    removed: int
+    locked: int
+    skipped: list[tuple[str, str]]
+    warnings: list[str]
+    error: str | None
+
+@type_check_only
+class SourceDict(TypedDict):
+    id: int
+    name: str
+    kind: str
+    path: str
+    registered: bool
+    documents: int
+    archived: int
+    locked: int
+    last_sync_at_ms: int | None
+    error: str | None
+
+@type_check_only
+class ModelDict(TypedDict):
+    id: int
+    name: str
+    fingerprint: str
+    dim: int
+    live: bool
+
+@type_check_only
+class CoverageDict(TypedDict):
+    embedded: int
+    pending: int
+    failed: int
+
+@type_check_only
+class DocumentDict(TypedDict):
+    id: str
+    source: str
+    title: str
+    tags: list[str]
+    created_at_ms: int | None
+    updated_at_ms: int | None
+    archived: bool
+    pinned: bool
+    locked: bool
+    url: str | None
+
+@type_check_only
+class NoteDict(DocumentDict):
+    text: str
+
+@type_check_only
+class HitDict(DocumentDict):
+    score: float
+    text_rank: int | None
+    vector_rank: int | None
+    bm25: float | None
+    cosine: float | None
+    heading: str
+    lines: tuple[int, int]
+    line_hits: list[int]
+    total_hits: int
+    snippet: str
+    highlights: list[tuple[int, int]]
+
+@type_check_only
+class LegDict(TypedDict):
+    ran: bool
+    hits: int
+    reason: str | None
+
+@type_check_only
+class ResponseDict(TypedDict):
+    mode: str
+    good_match: bool
+    legs: dict[str, LegDict]
+    documents: int
+    chunks: int
+    pending: int
+    total: int
+    hits: list[HitDict]
+
+@type_check_only
+class StatusDict(TypedDict):
+    path: str
+    size_bytes: int
+    schema_version: int
+    chunks: int
+    last_full_index_at_ms: int | None
+    vector_backend: str
+
+def default_bear_path() -> str | None: ...
+
+@final
+class Index:
+    def __new__(cls, path: str) -> Index: ...
+    def sources(self) -> list[SourceDict]: ...
+    def remove_source(self, name: str) -> None: ...
+    def sync(self, options: SyncOptions, progress: Callable[[int, int], object] | None) -> SourceReportDict: ...
+    def prune(self) -> None: ...
+    def checkpoint(self) -> None: ...
+    def models(self) -> list[ModelDict]: ...
+    def use_model(self, name: str, fingerprint: str, dim: int) -> ModelDict: ...
+    def coverage(self, model_id: int) -> CoverageDict: ...
+    def pending(self, model_id: int, after: int, limit: int) -> list[tuple[int, str]]: ...
+    def add_embeddings(self, model_id: int, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> int: ...
+    def quantize(self) -> bool: ...
+    def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...
+    def forget_embeddings(self) -> None: ...
+    def search(self, options: SearchOptions) -> ResponseDict: ...
+    @staticmethod
+    def embedding_text(query: str) -> str: ...
+    def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...
+    def list(self, options: FilterOptions, limit: int, offset: int) -> tuple[list[DocumentDict], int]: ...
+    def tags(self, options: FilterOptions) -> list[tuple[str, int]]: ...
+    def status(self) -> StatusDict: ...

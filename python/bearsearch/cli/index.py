@@ -1,0 +1,72 @@
+"""`bearsearch index`: bring the index up to date, first its text, then its embeddings.
+
+Text can be searched as soon as the first step is done, and a run that was interrupted in the second goes on where it
+stopped. Exits with 4 when a source could not be read; what the index holds of it stays.
+"""
+
+import sys
+from typing import Literal, cast
+
+import click
+
+from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.output import say, style_of, write
+from bearsearch.cli.progress import progress_bar
+from bearsearch.errors import SourceError, UsageError
+
+__all__ = ["command"]
+
+
+@click.command(
+    "index",
+    short_help="Bring the index up to date.",
+    cls=Command,
+    example="bearsearch index\nbearsearch index --vault ~/Notes\nbearsearch index --rebuild=embeddings",
+)
+@click.argument("paths", nargs=-1, metavar="")
+@click.option(
+    "--rebuild",
+    type=click.Choice(["all", "text", "embeddings"]),
+    is_flag=False,
+    flag_value="all",
+    metavar="[all|text|embeddings]",
+    help="Build again instead of comparing; without a value, all of it. Embeddings of unchanged text are kept "
+    "unless `embeddings` is said.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@global_options
+@pass_options
+def command(options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | None, dry_run: bool) -> int:
+    """Index the notes: compare, read what changed, embed what is new.
+
+    A Bear database or a folder named by --db or --vault is remembered for later calls.
+    """
+    if paths:
+        raise UsageError(
+            f"index takes no argument, but {paths[0]!r} came; name a folder of Markdown notes with --vault, "
+            "a Bear database with --db"
+        )
+    form = options.format_among("text", "json")
+    with options.open_index() as index, progress_bar(quiet=options.quiet) as progress:
+        what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False
+        report = index.sync(rebuild=what, dry_run=dry_run, register=True, progress=progress)
+        embedding = None
+        if options.semantic is not False and not dry_run:
+            embedding = index.embed(
+                allow_download=True,
+                progress=progress,
+                on_message=lambda sentence: say([sentence], quiet=options.quiet),
+            )
+    if form == "json":
+        from bearsearch.render import as_json
+
+        write(as_json.dumps(as_json.sync(report, embedding)))
+    elif not options.quiet:
+        from bearsearch.render import as_text
+
+        write(as_text.sync(report, embedding, style=style_of(sys.stdout)))
+    say(report.notices, quiet=options.quiet)
+    errors = [source.error for source in report.sources if source.error]
+    for error in errors:
+        say([f"bearsearch: {error}"])
+    return SourceError.exit_code if errors else 0

@@ -1,0 +1,151 @@
+"""The options that every command shares, accepted before and after the command, and the output formats.
+
+Click accepts a group's options only before the command's name. So each of these is declared on the program and on
+every command, keeps its value out of the command's own parameters, and writes it into one `GlobalOptions` object.
+The command's options are read after the program's, so what stands nearer to the command wins.
+
+Nothing here reads the environment or the configuration file: that is `bearsearch.config`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bearsearch.service import Index
+
+__all__ = ["FORMATS", "Command", "GlobalOptions", "global_options", "pass_options", "write_options"]
+
+FORMATS = ("text", "json", "jsonl", "md", "xml", "files")
+
+GLOBAL_OPTION_NAMES = frozenset(
+    {"index", "db", "vault", "model", "model_path", "semantic", "output_format", "quiet", "debug"}
+)
+
+
+@dataclass(slots=True)
+class GlobalOptions:
+    """What the global options of one call say; None means that an option was not given."""
+
+    index: str | None = None
+    db: str | None = None
+    vault: str | None = None
+    model: str | None = None
+    model_path: str | None = None
+    semantic: bool | None = None
+    output_format: str = "text"
+    quiet: bool = False
+    debug: bool = False
+
+    def open_index(self, *, quick: bool = False) -> "Index":
+        """Open the index that the options, the environment and the configuration file name; loads no model.
+
+        Args:
+            quick: For a process that asks once and ends: the model, if one is needed, loads faster and embeds slower.
+
+        Raises:
+            BearsearchError: The index cannot be opened, or a setting has no meaning.
+        """
+        from bearsearch.service import Index
+
+        return Index(
+            self.index,
+            db=self.db,
+            vault=self.vault,
+            model=self.model,
+            model_path=self.model_path,
+            semantic=self.semantic,
+            quick=quick,
+        )
+
+    def format_among(self, *formats: str) -> str:
+        """The output format, if the running command can print it.
+
+        Raises:
+            click.UsageError: The command has no such format.
+        """
+        if self.output_format not in formats:
+            context = click.get_current_context()
+            raise click.UsageError(
+                f"`{context.info_name}` prints {_listed(formats)}, not {self.output_format}", ctx=context
+            )
+        return self.output_format
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Store an option's value if it was given; a default must not overwrite what stood before the command."""
+    if context.resilient_parsing:
+        return
+    source = context.get_parameter_source(parameter.name)
+    if source is not None and source is not click.core.ParameterSource.DEFAULT:
+        setattr(context.ensure_object(GlobalOptions), parameter.name, value)
+
+
+def _shared(*names: str, **attributes: Any) -> Callable[[Any], Any]:
+    return click.option(*names, expose_value=False, callback=_remember, **attributes)
+
+
+_OPTIONS = (
+    _shared("--index", metavar="PATH", help="Index file to use."),
+    _shared("--db", metavar="PATH", help="Use only this Bear database."),
+    _shared("--vault", metavar="PATH", help="Use only this folder of Markdown notes."),
+    _shared("--model", metavar="NAME", help="Embedding model."),
+    _shared("--model-path", metavar="DIR", help="Folder that holds the embedding model's files."),
+    _shared("--no-semantic", "semantic", is_flag=True, flag_value=False, help="Words only: load no embedding model."),
+    _shared("--format", "output_format", type=click.Choice(FORMATS), help="What to print on standard output."),
+    _shared("--json", "output_format", flag_value="json", help="The same as --format json."),
+    _shared("-q", "--quiet", is_flag=True, help="Print results and errors only."),
+    _shared("--debug", is_flag=True, help="Show a traceback when something fails."),
+)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def global_options(command: _F) -> _F:
+    """Declare the global options on a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+pass_options = click.make_pass_decorator(GlobalOptions, ensure=True)
+"""Hand the merged `GlobalOptions` to a command as its first argument."""
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write a command's own options, then the global ones, each under its heading."""
+    own: list[tuple[str, str]] = []
+    shared: list[tuple[str, str]] = []
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is not None and isinstance(parameter, click.Option):
+            (shared if parameter.name in GLOBAL_OPTION_NAMES else own).append(record)
+    for heading, records in (("Options", own), ("Global options", shared)):
+        if records:
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class Command(click.Command):
+    """A command whose help shows its own options first and the global ones under a heading of their own."""
+
+    def __init__(self, *args: Any, example: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.example = example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under two headings."""
+        write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example below everything else."""
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"  {line}\n")

@@ -1,0 +1,775 @@
+"""The use cases: sync, embed, search, get, list, tags, status. Every door calls this and adds nothing to it.
+
+Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine is `bearsearch._core`; models are
+`bearsearch.embedding`, loaded only when a vector is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+from bearsearch import _core
+from bearsearch.config import Settings, load_settings
+from bearsearch.embedding import Embedder, ModelChoice, find_model, load_embedder
+from bearsearch.errors import IndexBusyError, ModelError, SourceNotFoundError, UsageError
+from bearsearch.types import (
+    EmbedReport,
+    GetResult,
+    Hit,
+    IndexState,
+    IndexStatus,
+    Leg,
+    ListResult,
+    Note,
+    NoteSummary,
+    Progress,
+    SearchResult,
+    SourceReport,
+    SourceStatus,
+    SyncReport,
+    Tag,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Index"]
+
+INLINE_EMBED_MS = 300
+"""How long a search may spend on embedding what waits, before it answers."""
+
+EMBED_PAGE = 512
+"""Texts fetched at once while embedding: enough to sort by length, about a megabyte."""
+
+SOURCE_BUSY_TIMEOUT_MS = 5_000
+"""How long to wait while Bear saves."""
+
+UNLIMITED = 10**9
+"""A limit at or above this asks for all notes."""
+
+MAX_CHUNK_TOKENS = 512
+"""Models that take more tokens get chunks of 300 words all the same, so a larger limit changes nothing."""
+
+VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
+
+ProgressFunction: TypeAlias = Callable[[Progress], None]
+
+
+class _Target:
+    """A source that a call reads: where it is, and whether it is to be registered."""
+
+    __slots__ = ("kind", "name", "path", "register")
+
+    def __init__(self, kind: str, path: str, *, name: str | None = None, register: bool = False) -> None:
+        self.kind = kind
+        self.path = path
+        self.name = name
+        self.register = register
+
+
+class Index:
+    """One index file and the sources that it is made from.
+
+    Opening creates the file when there is none; it loads no model and reads no notes. All methods may be called from
+    any thread; each releases the GIL while the engine works.
+
+    Args:
+        path: The index file; None takes it from the settings, in the end the platform's data folder.
+        db: A Bear database to work with instead of the registered sources.
+        vault: A folder of Markdown to work with instead of the registered sources.
+        model: Name of the embedding model; None lets the index and what is installed decide.
+        model_path: Folder with the model's files.
+        semantic: False never loads a model: words only.
+        quick: For a process that asks once and ends: the model loads faster and embeds slower.
+
+    Raises:
+        IndexUnavailableError: The file cannot be opened, or one of its children for a damaged, newer or busy index.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> vault = folder / "vault"
+    >>> vault.mkdir()
+    >>> _ = (vault / "bread.md").write_text("# Bread\\n\\nFeed the starter.", encoding="utf-8")
+    >>> with Index(folder / "index.sqlite", vault=vault, semantic=False) as index:
+    ...     [hit.title for hit in index.search("starter").hits]
+    ['Bread']
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        db: str | Path | None = None,
+        vault: str | Path | None = None,
+        model: str | None = None,
+        model_path: str | Path | None = None,
+        semantic: bool | None = None,
+        quick: bool = False,
+    ) -> None:
+        given = {"index": path, "db": db, "vault": vault, "model": model, "model_path": model_path}
+        self.settings = load_settings({**given, "semantic": semantic})
+        self._quick = quick
+        self._core = _core.Index(str(self.settings.index))
+        self._embedder: Embedder | None = None
+        self._choice: ModelChoice | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the model. The index file needs no closing: every change is committed when its call returns."""
+        self._embedder = None
+        self._choice = None
+
+    @property
+    def path(self) -> Path:
+        """The index file."""
+        return self.settings.index
+
+    # ---------------------------------------------------------------- sources
+
+    def _targets(self, *, register: bool = False) -> list[_Target]:
+        """The sources that this call reads.
+
+        Those named by `db` and `vault`, else the registered ones, else Bear's own database where there is one.
+        """
+        named: list[_Target] = []
+        if self.settings.db is not None:
+            named.append(_Target("bear", str(self.settings.db), register=register))
+        if self.settings.vault is not None:
+            named.append(_Target("markdown", str(self.settings.vault), register=register))
+        if named:
+            return named
+        rows = self._core.sources()
+        known = [_Target(row["kind"], row["path"], name=row["name"]) for row in rows if row["registered"]]
+        if known:
+            return known
+        bear = _core.default_bear_path()
+        if bear is not None and Path(bear).exists():
+            return [_Target("bear", bear, register=register)]
+        return []
+
+    def _target_ids(self, targets: Iterable[_Target]) -> list[int]:
+        wanted = {(target.kind, target.path) for target in targets}
+        return [row["id"] for row in self._core.sources() if (row["kind"], row["path"]) in wanted]
+
+    def _no_sources(self) -> SourceNotFoundError:
+        looked = _core.default_bear_path()
+        where = f" (looked for Bear's database at '{looked}')" if looked else ""
+        return SourceNotFoundError(
+            f"there are no notes to search yet{where}; name a Bear database with --db PATH or a folder of Markdown with"
+            " --vault PATH"
+        )
+
+    # ---------------------------------------------------------------- sync
+
+    def sync(
+        self,
+        *,
+        rebuild: bool | Literal["text", "embeddings"] = False,
+        dry_run: bool = False,
+        register: bool = True,
+        progress: ProgressFunction | None = None,
+    ) -> SyncReport:
+        """Brings the text index up to date with the sources; embeddings are another step.
+
+        Args:
+            rebuild: True or "text" stores every note anew and keeps the vectors of unchanged texts; "embeddings" also
+                forgets all vectors.
+            dry_run: Compare and count, write nothing.
+            register: Remember the sources named by `db` and `vault` for later calls.
+            progress: Called with the notes done so far.
+
+        Raises:
+            SourceError: The only source cannot be read. With several, each report carries its own error.
+            IndexUnavailableError: The index cannot be written.
+        """
+        targets = self._targets(register=register and not dry_run)
+        if not targets:
+            raise self._no_sources()
+        started = time.perf_counter()
+        reports = [
+            self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, progress=progress) for target in targets
+        ]
+        if rebuild and not dry_run:
+            if rebuild == "embeddings":
+                self._core.forget_embeddings()
+            self._core.prune()
+        if not dry_run and any(report.removed or report.changed for report in reports):
+            self._core.checkpoint()
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        return SyncReport(
+            sources=tuple(reports), chunks=self._core.status()["chunks"], elapsed_ms=elapsed_ms, dry_run=dry_run
+        )
+
+    def _sync_one(
+        self, target: _Target, *, rebuild: bool, dry_run: bool, progress: ProgressFunction | None
+    ) -> SourceReport:
+        settings = self.settings
+        choice = self._find_model()
+        report = self._core.sync(
+            {
+                "kind": target.kind,
+                "path": target.path,
+                "name": target.name,
+                "register": target.register,
+                "dry_run": dry_run,
+                "rebuild": rebuild,
+                "max_tokens": _chunk_tokens(choice),
+                "index_locked_titles": settings.index_locked_titles,
+                "exclude_tags": list(settings.exclude_tags),
+                "exclude_globs": list(settings.exclude),
+                "busy_timeout_ms": SOURCE_BUSY_TIMEOUT_MS,
+            },
+            _reporter("indexing", progress),
+        )
+        return SourceReport(
+            source=report["source"],
+            kind=report["kind"],
+            path=report["path"],
+            documents=report["documents"],
+            added=report["added"],
+            changed=report["changed"],
+            removed=report["removed"],
+            locked=report["locked"],
+            skipped=tuple(report["skipped"]),
+            warnings=tuple(report["warnings"]),
+            error=report["error"],
+        )
+
+    def _freshen(self, targets: list[_Target]) -> tuple[bool, list[str]]:
+        """Syncs the text of all targets before an answer; returns whether the answer may be stale, and why."""
+        notices: list[str] = []
+        stale = False
+        for target in targets:
+            try:
+                report = self._sync_one(target, rebuild=False, dry_run=False, progress=None)
+            except IndexBusyError as error:
+                stale = True
+                notices.append(f"{error}; the answer comes from the index as it was")
+                continue
+            if report.error is not None:
+                stale = True
+                notices.append(f"{report.error}; the answer comes from the index as it was")
+            if report.skipped:
+                notices.append(f"{len(report.skipped)} notes of \"{report.source}\" could not be read; see `bearsearch status`")
+        return stale, notices
+
+    # ---------------------------------------------------------------- models
+
+    def _live_model(self) -> _core.ModelDict | None:
+        return next((model for model in self._core.models() if model["live"]), None)
+
+    def _find_model(self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None) -> ModelChoice:
+        """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
+        if self._choice is None or (allow_download and not self._choice.available):
+            live = self._live_model()
+            self._choice = find_model(
+                self.settings,
+                allow_download=allow_download,
+                index_model=live["name"] if live else None,
+                on_message=on_message,
+            )
+        return self._choice
+
+    def _load_embedder(
+        self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
+    ) -> Embedder:
+        if self._embedder is None:
+            choice = self._find_model(allow_download=allow_download, on_message=on_message)
+            self._embedder = load_embedder(choice, self.settings, quick=self._quick)
+        return self._embedder
+
+    def embed(
+        self,
+        *,
+        limit: int | None = None,
+        budget_ms: int | None = None,
+        allow_download: bool = False,
+        progress: ProgressFunction | None = None,
+        on_message: Callable[[str], None] | None = None,
+    ) -> EmbedReport:
+        """Computes vectors for texts that wait for one.
+
+        Every page of vectors is committed, so an interrupted run goes on where it stopped. A text that cannot be embedded
+        is recorded with its reason and skipped.
+
+        Args:
+            limit: Texts at most; None embeds all.
+            budget_ms: Stop before this time is likely to be exceeded; None takes the time it needs.
+            allow_download: Fetch a model when none is installed.
+            progress: Called with the texts done so far.
+            on_message: Called with sentences for a person, such as that a download begins.
+
+        Returns:
+            What was done; a missing model is a reason in the report, not an error.
+        """
+        started = time.perf_counter()
+        if not self.settings.semantic:
+            return _embed_report(None, 0, 0, 0, started, "embeddings are switched off (--no-semantic)")
+        try:
+            embedder = self._load_embedder(allow_download=allow_download, on_message=on_message)
+        except ModelError as error:
+            return _embed_report(None, 0, 0, self._pending(), started, str(error))
+        import numpy as np
+
+        model_id = self._core.use_model(embedder.name, embedder.fingerprint, embedder.dim)["id"]
+        waiting = self._core.coverage(model_id)["pending"]
+        total = waiting if limit is None else min(limit, waiting)
+        report = _reporter("embedding", progress)
+        done = failed = after = 0
+        page = EMBED_PAGE if budget_ms is None else 1
+        if report is not None:
+            report(0, total)
+        while done + failed < total:
+            before = time.perf_counter()
+            texts = self._core.pending(model_id, after, min(page, total - done - failed))
+            if not texts:
+                break
+            after = texts[-1][0]
+            vectors, failures = _embed_page(embedder, texts)
+            if vectors:
+                ids = np.fromiter(vectors.keys(), dtype=np.int64, count=len(vectors))
+                done += self._core.add_embeddings(model_id, ids, np.stack(list(vectors.values())))
+            if failures:
+                self._core.fail_embeddings(model_id, failures)
+                failed += len(failures)
+            if report is not None:
+                report(done + failed, total)
+            if budget_ms is not None:
+                now = time.perf_counter()
+                left_ms = budget_ms - (now - started) * 1000
+                per_text_ms = (now - before) * 1000 / len(texts)
+                page = min(8, int(left_ms / per_text_ms / 2) if per_text_ms > 0 else 8)
+                if page < 1:
+                    break
+        if budget_ms is None:
+            self._core.quantize()
+        pending = self._core.coverage(model_id)["pending"]
+        return _embed_report(embedder, done, failed, pending, started, None)
+
+    def _pending(self) -> int:
+        live = self._live_model()
+        return self._core.coverage(live["id"])["pending"] if live else self._core.status()["chunks"]
+
+    # ---------------------------------------------------------------- search
+
+    def search(
+        self,
+        query: str | Sequence[str],
+        *,
+        mode: str = "auto",
+        limit: int = 10,
+        tags: Sequence[str] = (),
+        any_tags: Sequence[str] = (),
+        ids: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        after: date | datetime | None = None,
+        before: date | datetime | None = None,
+        archived: bool = False,
+    ) -> SearchResult:
+        """Finds notes by word, by meaning and despite typos.
+
+        The sources are compared first, so that the answer is never older than the notes; what cannot be compared is
+        named in `notices` and makes `index.stale` true.
+
+        Args:
+            query: What a person types, or several queries that are answered as one.
+            mode: auto, hybrid, fts, vector or like.
+            limit: Notes to return, at least 1; a huge one means all.
+            tags: Every one of these tags, or a child of it.
+            any_tags: At least one of these tags, or a child of one.
+            ids: Only these notes.
+            sources: Only sources with these names.
+            after: Updated on or after this day or moment; a day begins at midnight UTC.
+            before: Updated before this day or moment.
+            archived: Find notes that their owner put away, too.
+
+        Raises:
+            UsageError: The query is empty, the limit below 1, the mode or a source unknown.
+            ModelError: `mode` is vector and no vector can be searched.
+            SourceNotFoundError: There is no source at all.
+            IndexUnavailableError: The index cannot be read.
+        """
+        queries = [query] if isinstance(query, str) else list(query)
+        if not any(text.strip() for text in queries):
+            raise UsageError("the query is empty; give at least one word")
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        stale, notices = self._freshen(targets)
+        embeddings: list[NDArray[np.float32] | None] = [None] * len(queries)
+        fingerprint = reason = None
+        if mode in VECTOR_MODES:
+            try:
+                fingerprint, embeddings, reason = self._embed_queries(queries)
+            except ModelError as error:
+                if mode == "vector":
+                    raise
+                reason = str(error)
+        response = self._core.search(
+            {
+                "queries": list(zip((_without_nul(text) for text in queries), embeddings, strict=True)),
+                "mode": mode,
+                "limit": min(limit, UNLIMITED),
+                "sources": self._source_ids(targets, sources),
+                "tags_all": list(tags),
+                "tags_any": list(any_tags),
+                "ids": list(ids),
+                "updated_from_ms": _to_ms(after),
+                "updated_until_ms": _to_ms(before),
+                "archived": archived,
+                "fingerprint": fingerprint,
+                "no_embedding": reason,
+            }
+        )
+        legs = {name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()}
+        if mode == "vector" and not legs["vector"].ran:
+            raise ModelError(legs["vector"].reason or "no vector can be searched")
+        if mode in VECTOR_MODES and not legs["vector"].ran and self.settings.semantic:
+            notices.append(f"meaning was not searched: {legs['vector'].reason}")
+        if legs["text"].reason and mode in {"auto", "hybrid", "fts"}:
+            notices.append(f"words were searched without the full-text index: {legs['text'].reason}")
+        if response["pending"]:
+            notices.append(
+                f"{response['pending']} passages still wait for an embedding; `bearsearch index` computes them all"
+            )
+        return SearchResult(
+            query=queries[0] if len(queries) == 1 else " | ".join(queries),
+            mode=response["mode"],
+            requested_mode=mode,
+            good_match=response["good_match"],
+            legs=legs,
+            index=IndexState(
+                documents=response["documents"], chunks=response["chunks"], pending=response["pending"], stale=stale
+            ),
+            total=response["total"],
+            hits=tuple(_hit(rank, hit) for rank, hit in enumerate(response["hits"], 1)),
+            notices=tuple(notices),
+        )
+
+    def _embed_queries(
+        self, queries: list[str]
+    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
+        """Fingerprint of the model, one embedding per query, and the reason when there is none.
+
+        Raises:
+            ModelError: No model can be loaded.
+        """
+        if not self.settings.semantic:
+            return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
+        if self._core.status()["chunks"] == 0:
+            return None, [None] * len(queries), "the index is empty"
+        embedder = self._load_embedder()
+        live = self._live_model()
+        if live is None or live["fingerprint"] == embedder.fingerprint:
+            # With another model a search must not begin to embed the whole library anew; the engine names the mismatch.
+            self.embed(budget_ms=INLINE_EMBED_MS)
+        texts = [self._core.embedding_text(_without_nul(text)) for text in queries]
+        return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
+
+    def _source_ids(self, targets: list[_Target], names: Sequence[str]) -> list[int]:
+        ids = self._target_ids(targets)
+        if not names:
+            return ids
+        rows = {row["name"]: row["id"] for row in self._core.sources() if row["id"] in ids}
+        unknown = [name for name in names if name not in rows]
+        if unknown:
+            known = ", ".join(sorted(rows)) or "none"
+            raise UsageError(f'there is no source named "{unknown[0]}"; the sources are: {known}')
+        return [rows[name] for name in names]
+
+    # ---------------------------------------------------------------- reading
+
+    def _filters(self, targets: list[_Target], *, sources: Sequence[str] = (), archived: bool) -> _core.FilterOptions:
+        return {
+            "sources": self._source_ids(targets, sources),
+            "tags_all": [],
+            "tags_any": [],
+            "ids": [],
+            "updated_from_ms": None,
+            "updated_until_ms": None,
+            "archived": archived,
+        }
+
+    def get(self, ids: str | Sequence[str], *, lines: str | None = None) -> GetResult:
+        """Reads notes by id, by `NAME:ID`, or by title.
+
+        Args:
+            ids: What to read; a title is compared without case, and all notes of that title come, newest first.
+            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive.
+
+        Raises:
+            UsageError: Nothing is asked for, or `lines` is not a range.
+            IndexUnavailableError: The index cannot be read.
+        """
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        if not any(reference.strip() for reference in wanted):
+            raise UsageError("no note is named; give an id or a title")
+        span = _parse_lines(lines) if lines is not None else None
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        _, notices = self._freshen(targets)
+        options = self._filters(targets, archived=True)
+        notes: list[Note] = []
+        missing: list[str] = []
+        for reference in dict.fromkeys(wanted):
+            found = self._core.find(reference, options)
+            notes += [_note(row, span) for row in found]
+            if not found:
+                missing.append(reference)
+        return GetResult(notes=tuple(notes), missing=tuple(missing), notices=tuple(notices))
+
+    def list(
+        self,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        tags: Sequence[str] = (),
+        any_tags: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        after: date | datetime | None = None,
+        before: date | datetime | None = None,
+        archived: bool = False,
+    ) -> ListResult:
+        """Notes by date, newest first; the filters mean the same as in `search`.
+
+        Raises:
+            UsageError: The limit is below 1, the offset below 0, or a source unknown.
+        """
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        if offset < 0:
+            raise UsageError(f"offset is {offset}; it counts notes from 0")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        _, notices = self._freshen(targets)
+        options = self._filters(targets, sources=sources, archived=archived)
+        options["tags_all"] = list_(tags)
+        options["tags_any"] = list_(any_tags)
+        options["updated_from_ms"] = _to_ms(after)
+        options["updated_until_ms"] = _to_ms(before)
+        rows, total = self._core.list(options, min(limit, UNLIMITED), offset)
+        return ListResult(notes=tuple(_summary(row) for row in rows), total=total, notices=tuple(notices))
+
+    def tags(self) -> tuple[Tag, ...]:
+        """All tags of notes that are not archived, by name."""
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        self._freshen(targets)
+        options = self._filters(targets, archived=False)
+        return tuple(Tag(name=name, count=count) for name, count in self._core.tags(options))
+
+    def status(self) -> IndexStatus:
+        """What is indexed, what waits, which model and which kernels run. Compares nothing and loads no model."""
+        facts = self._core.status()
+        rows = self._core.sources()
+        live = self._live_model()
+        coverage = self._core.coverage(live["id"]) if live else None
+        choice = self._find_model()
+        return IndexStatus(
+            index=facts["path"],
+            index_size_bytes=facts["size_bytes"],
+            schema_version=facts["schema_version"],
+            documents=sum(row["documents"] for row in rows),
+            archived=sum(row["archived"] for row in rows),
+            locked=sum(row["locked"] for row in rows),
+            chunks=facts["chunks"],
+            embedded=coverage["embedded"] if coverage else 0,
+            pending=coverage["pending"] if coverage else facts["chunks"],
+            failed=coverage["failed"] if coverage else 0,
+            truncated=0,
+            model=live["name"] if live else None,
+            dim=live["dim"] if live else None,
+            model_available=choice.available,
+            model_detail=choice.detail,
+            vector_backend=facts["vector_backend"],
+            last_full_index_at=_to_datetime(facts["last_full_index_at_ms"]),
+            stale=any(row["error"] is not None for row in rows),
+            sources=tuple(
+                SourceStatus(
+                    name=row["name"],
+                    kind=row["kind"],
+                    path=row["path"],
+                    documents=row["documents"],
+                    last_sync_at=_to_datetime(row["last_sync_at_ms"]),
+                    stale=row["error"] is not None,
+                    error=row["error"],
+                )
+                for row in rows
+            ),
+        )
+
+
+list_ = list  # `Index.list` hides the built-in inside the class.
+
+
+def _embed_page(
+    embedder: Embedder, texts: list[tuple[int, str]]
+) -> tuple[dict[int, NDArray[np.float32]], list[tuple[int, str]]]:
+    """Vectors by text id, and what failed; one bad text does not take its page along."""
+    try:
+        rows = embedder.embed_documents([text for _, text in texts])
+        return {text_id: row for (text_id, _), row in zip(texts, rows, strict=True)}, []
+    except ModelError:
+        raise
+    except Exception as error:
+        if len(texts) == 1:
+            return {}, [(texts[0][0], f"{type(error).__name__}: {error}")]
+    vectors: dict[int, NDArray[np.float32]] = {}
+    failures: list[tuple[int, str]] = []
+    for text in texts:
+        found, failed = _embed_page(embedder, [text])
+        vectors |= found
+        failures += failed
+    return vectors, failures
+
+
+def _embed_report(
+    embedder: Embedder | None, embedded: int, failed: int, pending: int, started: float, reason: str | None
+) -> EmbedReport:
+    return EmbedReport(
+        model=embedder.name if embedder else None,
+        dim=embedder.dim if embedder else None,
+        embedded=embedded,
+        failed=failed,
+        pending=pending,
+        elapsed_ms=(time.perf_counter() - started) * 1000,
+        reason=reason,
+    )
+
+
+def _chunk_tokens(choice: ModelChoice) -> int | None:
+    """What the model takes of one passage, its prefix taken off; None leaves the index's chunks as they are."""
+    if choice.spec is None or not choice.available:
+        return None
+    # A prefix is English prose, where three characters make no more than a token.
+    limit = choice.spec.max_tokens or MAX_CHUNK_TOKENS
+    return min(limit, MAX_CHUNK_TOKENS) - len(choice.document_prefix) // 3
+
+
+def _reporter(stage: str, progress: ProgressFunction | None) -> Callable[[int, int], None] | None:
+    """The engine's bare numbers as `Progress`, with the speed so far."""
+    if progress is None:
+        return None
+    started = time.perf_counter()
+
+    def report(done: int, total: int) -> None:
+        elapsed = time.perf_counter() - started
+        per_second = done / elapsed if done and elapsed > 0 else None
+        progress(Progress(stage=stage, done=done, total=total, per_second=per_second))
+
+    return report
+
+
+def _without_nul(text: str) -> str:
+    # SQLite ends a string at NUL, and no query means one: what stood around it is searched as two words.
+    return text.replace("\0", " ")
+
+
+def _to_ms(moment: date | datetime | None) -> int | None:
+    if moment is None:
+        return None
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _to_datetime(ms: int | None) -> datetime | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _hit(rank: int, hit: _core.HitDict) -> Hit:
+    return Hit(
+        rank=rank,
+        id=hit["id"],
+        title=hit["title"],
+        source=hit["source"],
+        url=hit["url"],
+        tags=tuple(hit["tags"]),
+        updated_at=_to_datetime(hit["updated_at_ms"]),
+        archived=hit["archived"],
+        locked=hit["locked"],
+        score=hit["score"],
+        confidence=None,
+        text_rank=hit["text_rank"],
+        vector_rank=hit["vector_rank"],
+        bm25=hit["bm25"],
+        cosine=hit["cosine"],
+        heading=hit["heading"],
+        lines=hit["lines"],
+        line_hits=tuple(hit["line_hits"]),
+        total_hits=hit["total_hits"],
+        snippet=hit["snippet"],
+        highlights=tuple(hit["highlights"]),
+    )
+
+
+def _summary(row: _core.DocumentDict) -> NoteSummary:
+    return NoteSummary(
+        id=row["id"],
+        title=row["title"],
+        source=row["source"],
+        url=row["url"],
+        tags=tuple(row["tags"]),
+        created_at=_to_datetime(row["created_at_ms"]),
+        updated_at=_to_datetime(row["updated_at_ms"]),
+        archived=row["archived"],
+        pinned=row["pinned"],
+        locked=row["locked"],
+    )
+
+
+def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
+    text = row["text"]
+    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
+    all_lines = text.removesuffix("\n").split("\n") if text else []
+    first, last = span or (1, len(all_lines))
+    last = min(last, len(all_lines))
+    return Note(
+        id=row["id"],
+        title=row["title"],
+        source=row["source"],
+        url=row["url"],
+        tags=tuple(row["tags"]),
+        created_at=_to_datetime(row["created_at_ms"]),
+        updated_at=_to_datetime(row["updated_at_ms"]),
+        archived=row["archived"],
+        pinned=row["pinned"],
+        locked=row["locked"],
+        text=text if span is None else "\n".join(all_lines[first - 1 : last]),
+        lines=(first, last),
+        total_lines=len(all_lines),
+    )
+
+
+def _parse_lines(lines: str) -> tuple[int, int]:
+    text = lines.strip()
+    for separator in (":", "..", "-"):
+        first, found, last = text.partition(separator)
+        if found:
+            break
+    else:
+        first, last = text, text
+    if not (first.strip().isdecimal() and last.strip().isdecimal()):
+        raise UsageError(f'lines is "{lines}"; give a line such as 10, or a range such as 10:20')
+    start, end = int(first), int(last)
+    if start < 1 or end < start:
+        raise UsageError(f'lines is "{lines}"; lines count from 1, and a range ends at or after its start')
+    return start, end

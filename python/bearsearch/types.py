@@ -1,0 +1,289 @@
+"""The values that the service returns: frozen, plain, and the same for command line, agents and programs.
+
+Nothing here computes. `bearsearch.render` turns these into text, JSON and XML with the field names as keys.
+Dates are aware `datetime` objects in UTC; JSON shows them as ISO 8601 with a `Z`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+__all__ = [
+    "EmbedReport",
+    "GetResult",
+    "Hit",
+    "IndexState",
+    "IndexStatus",
+    "Leg",
+    "ListResult",
+    "Note",
+    "NoteSummary",
+    "Progress",
+    "SearchResult",
+    "SourceReport",
+    "SourceStatus",
+    "SyncReport",
+    "Tag",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a long step is."""
+
+    stage: str
+    """What is being done: indexing or embedding."""
+    done: int
+    total: int
+    per_second: float | None
+    """Things done per second so far; None at the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """What one retriever did for a query."""
+
+    ran: bool
+    """Whether it was asked at all."""
+    hits: int
+    """Notes it found, before fusion and limit."""
+    reason: str | None
+    """Why it did not run, as a clause; None when it ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexState:
+    """How complete the index was when a query was answered."""
+
+    documents: int
+    """Notes that the query could reach; archived and hidden ones do not count."""
+    chunks: int
+    pending: int
+    """Distinct texts that still wait for an embedding of the current model."""
+    stale: bool
+    """True when a source could not be compared, so the answer may be older than the notes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One note that a search found, with its best passage."""
+
+    rank: int
+    """Place in the list, from 1."""
+    id: str
+    """The source's own id: pass it to `get`."""
+    title: str
+    source: str
+    """Name of the source."""
+    url: str | None
+    """Opens the note in its own program."""
+    tags: tuple[str, ...]
+    updated_at: datetime | None
+    archived: bool
+    locked: bool
+    score: float
+    """What the notes are ordered by; higher is better, comparable within this result only."""
+    confidence: float | None
+    """How likely the note is an answer, in [0, 1]; None when nothing calibrated says so."""
+    text_rank: int | None
+    """Place in the text leg's list, from 1; None when that leg did not find the note."""
+    vector_rank: int | None
+    """Place in the vector leg's list, from 1; None when that leg did not find the note."""
+    bm25: float | None
+    """The text leg's score, higher is better."""
+    cosine: float | None
+    """Cosine of query and best chunk, in [-1, 1]."""
+    heading: str
+    """Heading path of the best chunk, joined by " > "; empty at the top of a note."""
+    lines: tuple[int, int]
+    """First and last line of the best chunk in the note's text, from 1, inclusive."""
+    line_hits: tuple[int, ...]
+    """The first 20 lines that hold a word of the query, from 1."""
+    total_hits: int
+    """How many lines hold a word of the query."""
+    snippet: str
+    """An excerpt of the best chunk; empty for locked notes."""
+    highlights: tuple[tuple[int, int], ...] = ()
+    """Character ranges of `snippet` that match, half-open, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The answer to one query, best note first."""
+
+    query: str
+    mode: str
+    """The mode that ran."""
+    requested_mode: str
+    good_match: bool
+    """False when no note deserves to be called a hit; `hits` is empty then."""
+    legs: Mapping[str, Leg]
+    """By name: text, vector, typo, like."""
+    index: IndexState
+    total: int
+    """Notes found before `limit`."""
+    hits: tuple[Hit, ...]
+    notices: tuple[str, ...] = ()
+    """Sentences for a person: what waits, what is stale, which leg did not run and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One note, whole or in part."""
+
+    id: str
+    title: str
+    source: str
+    url: str | None
+    tags: tuple[str, ...]
+    created_at: datetime | None
+    updated_at: datetime | None
+    archived: bool
+    pinned: bool
+    locked: bool
+    text: str
+    """The text, or the asked lines of it; empty for locked notes."""
+    lines: tuple[int, int]
+    """First and last line that `text` holds, from 1, inclusive; (1, 0) when the note is empty."""
+    total_lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetResult:
+    """Notes asked for by id or title."""
+
+    notes: tuple[Note, ...]
+    missing: tuple[str, ...]
+    """What was asked for and not found."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteSummary:
+    """One note without its text."""
+
+    id: str
+    title: str
+    source: str
+    url: str | None
+    tags: tuple[str, ...]
+    created_at: datetime | None
+    updated_at: datetime | None
+    archived: bool
+    pinned: bool
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListResult:
+    """Notes by date, newest first."""
+
+    notes: tuple[NoteSummary, ...]
+    total: int
+    """Notes that fit, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """One tag and how many notes carry it, archived ones not counted."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport:
+    """What one sync did with one source."""
+
+    source: str
+    """Name of the source."""
+    kind: str
+    """bear or markdown."""
+    path: str
+    documents: int
+    """Documents of this source that the index holds after the sync."""
+    added: int
+    changed: int
+    removed: int
+    locked: int
+    """Documents indexed by title only, because their text is encrypted."""
+    skipped: tuple[tuple[str, str], ...]
+    """Id or path, and the reason, of what could not be read."""
+    warnings: tuple[str, ...]
+    error: str | None
+    """Why the source could not be read; the index keeps what it had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What one sync did."""
+
+    sources: tuple[SourceReport, ...]
+    chunks: int
+    """Chunks in the index after the sync."""
+    elapsed_ms: float
+    """Time spent inside the engine."""
+    dry_run: bool
+    notices: tuple[str, ...] = ()
+    """Sentences for a person, such as that a damaged index was moved aside and built again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedReport:
+    """What one run of the embedding step did."""
+
+    model: str | None
+    dim: int | None
+    embedded: int
+    """Distinct texts that got their vector in this run."""
+    failed: int
+    """Texts that could not be embedded; recorded with a reason and skipped."""
+    pending: int
+    """Distinct texts that still wait."""
+    elapsed_ms: float
+    reason: str | None
+    """Why nothing could be embedded; None when embedding was possible."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """One registered source."""
+
+    name: str
+    kind: str
+    path: str
+    documents: int
+    last_sync_at: datetime | None
+    stale: bool
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """What is indexed, what still waits, and what runs."""
+
+    index: str
+    """Path of the index file."""
+    index_size_bytes: int
+    schema_version: int
+    documents: int
+    archived: int
+    locked: int
+    chunks: int
+    embedded: int
+    """Distinct texts with a vector of the current model."""
+    pending: int
+    failed: int
+    truncated: int
+    """Texts of which the model saw only a part; the goal is 0."""
+    model: str | None
+    dim: int | None
+    model_available: bool
+    model_detail: str
+    """Where the model comes from, or why there is none and what to do."""
+    vector_backend: str
+    """Instruction set that the vector scan uses."""
+    last_full_index_at: datetime | None
+    stale: bool
+    sources: tuple[SourceStatus, ...]

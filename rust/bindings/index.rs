@@ -1,0 +1,297 @@
+//! `_core.Index`: the store and everything that is done with it.
+
+use std::path::PathBuf;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::{prelude::*, types::PyDict};
+
+use super::{
+    convert::{self, dict},
+    errors::to_python,
+};
+use crate::{
+    embeddings,
+    error::{Error, Result},
+    library, schema,
+    scope::{Filters, Scope},
+    search::{self, Mode, QueryInput, Request},
+    source::{SourceKind, SourceOptions, bear},
+    store::{Store, meta},
+    sync::{self, SourceSpec, SyncOptions},
+};
+
+/// Where Bear keeps its database on this system; None where there is no Bear.
+#[pyfunction]
+pub fn default_bear_path() -> Option<String> {
+    bear::default_path().map(|path| path.to_string_lossy().into_owned())
+}
+
+/// An open index file.
+#[pyclass(frozen, module = "bearsearch._core")]
+pub struct Index {
+    store: Store,
+}
+
+/// Runs `work` with the GIL released and turns the engine's error into its exception.
+fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    py.detach(work).map_err(|error| to_python(&error))
+}
+
+/// The values of a mapping that the service builds; a missing key is its mistake and raises KeyError.
+fn field<'py, T>(options: &Bound<'py, PyDict>, key: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    let value = options.get_item(key)?.ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(key.to_owned()))?;
+    value.extract::<T>().map_err(Into::into)
+}
+
+fn filters(options: &Bound<'_, PyDict>) -> PyResult<Filters> {
+    Ok(Filters {
+        sources: field(options, "sources")?,
+        tags_all: field(options, "tags_all")?,
+        tags_any: field(options, "tags_any")?,
+        ids: field(options, "ids")?,
+        updated_from_ms: field(options, "updated_from_ms")?,
+        updated_until_ms: field(options, "updated_until_ms")?,
+        archived: field(options, "archived")?,
+        ..Filters::default()
+    })
+}
+
+#[pymethods]
+impl Index {
+    /// Opens the index at `path`, creating or migrating it as needed.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(Self { store: detached(py, || Store::open(&path))? })
+    }
+
+    /// All sources that the index has rows of.
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = detached(py, || {
+            self.store.read(|conn| {
+                let counted = |row: sync::SourceRow| library::flag_counts(conn, row.id).map(|counts| (row, counts));
+                sync::sources(conn)?.into_iter().map(counted).collect::<Result<Vec<_>>>()
+            })
+        })?;
+        rows.iter().map(|(row, counts)| convert::source_row(py, row, *counts)).collect()
+    }
+
+    /// Forgets a source and everything that came from it.
+    fn remove_source(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        detached(py, || sync::remove_source(&self.store, name))
+    }
+
+    /// Brings the index up to date with one source.
+    fn sync<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let kind: String = field(options, "kind")?;
+        let kind = SourceKind::from_word(&kind)
+            .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{kind}\""))))?;
+        let spec = SourceSpec {
+            kind,
+            path: PathBuf::from(field::<String>(options, "path")?),
+            name: field(options, "name")?,
+            register: field(options, "register")?,
+        };
+        let options = SyncOptions {
+            dry_run: field(options, "dry_run")?,
+            rebuild: field(options, "rebuild")?,
+            max_tokens: field(options, "max_tokens")?,
+            source: SourceOptions {
+                index_locked_titles: field(options, "index_locked_titles")?,
+                exclude_tags: field(options, "exclude_tags")?,
+                exclude_globs: field(options, "exclude_globs")?,
+                busy_timeout_ms: field(options, "busy_timeout_ms")?,
+            },
+        };
+        // The exception that the progress function raised, Ctrl-C among them, is what the caller gets.
+        let mut raised = None;
+        let outcome = py.detach(|| {
+            sync::sync(&self.store, &spec, &options, &mut |done, total| {
+                let called = Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
+                });
+                called.map_err(|error| {
+                    raised = Some(error);
+                    Error::Interrupted
+                })
+            })
+        });
+        match (outcome, raised) {
+            (_, Some(error)) => Err(error),
+            (Err(error), None) => Err(to_python(&error)),
+            (Ok(report), None) => convert::source_report(py, &report),
+        }
+    }
+
+    /// Removes texts that no chunk holds any more, with their vectors.
+    fn prune(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || embeddings::prune_all(&self.store))
+    }
+
+    /// Writes the WAL back and empties it.
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.checkpoint())
+    }
+
+    /// All models that the index has vectors of.
+    fn models<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let models = detached(py, || self.store.read(embeddings::models))?;
+        models.iter().map(|model| convert::model_row(py, model)).collect()
+    }
+
+    /// Makes sure that the index has a vector table for this model.
+    fn use_model<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        fingerprint: &str,
+        dim: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let model = detached(py, || embeddings::use_model(&self.store, name, fingerprint, dim))?;
+        convert::model_row(py, &model)
+    }
+
+    /// How many texts have a vector of this model, wait for one, or failed.
+    fn coverage<'py>(&self, py: Python<'py>, model_id: i64) -> PyResult<Bound<'py, PyDict>> {
+        let coverage = detached(py, || self.store.read(|conn| embeddings::coverage(conn, model_id)))?;
+        Ok(dict!(py, { "embedded": coverage.embedded, "pending": coverage.pending, "failed": coverage.failed }))
+    }
+
+    /// Texts that wait for a vector of this model, as (id, text) pairs.
+    fn pending(&self, py: Python<'_>, model_id: i64, after: i64, limit: usize) -> PyResult<Vec<(i64, String)>> {
+        let texts = detached(py, || self.store.read(|conn| embeddings::pending(conn, model_id, after, limit)))?;
+        Ok(texts.into_iter().map(|text| (text.id, text.text)).collect())
+    }
+
+    /// Stores vectors for texts that still wait for one.
+    fn add_embeddings(
+        &self,
+        py: Python<'_>,
+        model_id: i64,
+        ids: PyReadonlyArray1<'_, i64>,
+        vectors: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<usize> {
+        let ids = ids.as_array().to_vec();
+        let rows = vectors.as_array();
+        if rows.nrows() != ids.len() {
+            let message = format!("{} ids came with {} vectors; give one vector for each id", ids.len(), rows.nrows());
+            return Err(to_python(&Error::Usage(message)));
+        }
+        let values: Vec<f32> = rows.iter().copied().collect();
+        detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
+    }
+
+    /// Quantizes what changed among the live model's vectors, once scans would notice it.
+    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store))
+    }
+
+    /// Records that texts could not be embedded.
+    fn fail_embeddings(&self, py: Python<'_>, model_id: i64, failures: Vec<(i64, String)>) -> PyResult<()> {
+        detached(py, || embeddings::fail(&self.store, model_id, &failures))
+    }
+
+    /// Forgets all vectors, so that every text waits again.
+    fn forget_embeddings(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || embeddings::forget(&self.store))
+    }
+
+    /// Answers a search.
+    fn search<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let mode: String = field(options, "mode")?;
+        let queries: Vec<(String, Option<PyReadonlyArray1<'_, f32>>)> = field(options, "queries")?;
+        let request = Request {
+            queries: queries
+                .into_iter()
+                .map(|(text, embedding)| QueryInput {
+                    text,
+                    embedding: embedding.map(|embedding| embedding.as_array().to_vec()),
+                })
+                .collect(),
+            mode: Mode::from_word(&mode).map_err(|error| to_python(&error))?,
+            limit: field(options, "limit")?,
+            filters: filters(options)?,
+            fingerprint: field(options, "fingerprint")?,
+            no_embedding: field(options, "no_embedding")?,
+        };
+        let response = detached(py, || search::search(&self.store, &request))?;
+        convert::response(py, &response)
+    }
+
+    /// What a query means, as text to embed; empty when there is nothing to embed.
+    #[staticmethod]
+    fn embedding_text(query: &str) -> String {
+        let today = jiff::ZonedDateTime::now().date();
+        crate::query::embedding_text(&crate::query::parse(query, today))
+    }
+
+    /// Notes that a reference names, with their texts.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &str,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let scope = Scope::new(&filters(options)?);
+        let found = detached(py, || {
+            self.store.read(|conn| {
+                let with_text = |row: library::DocumentRow| library::text(conn, row.id).map(|text| (row, text));
+                library::find(conn, reference, &scope)?.into_iter().map(with_text).collect::<Result<Vec<_>>>()
+            })
+        })?;
+        let with_text = |(row, text): &(library::DocumentRow, String)| {
+            let dict = convert::document(py, row)?;
+            dict.set_item("text", text)?;
+            Ok(dict)
+        };
+        found.iter().map(with_text).collect()
+    }
+
+    /// Notes in scope, newest first, and how many there are in all.
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+        offset: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (rows, total) = detached(py, || self.store.read(|conn| library::list(conn, &scope, limit, offset)))?;
+        let notes = rows.iter().map(|row| convert::document(py, row)).collect::<PyResult<_>>()?;
+        Ok((notes, total))
+    }
+
+    /// Tags of notes in scope with the number of those notes.
+    fn tags(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<(String, usize)>> {
+        let scope = Scope::new(&filters(options)?);
+        detached(py, || self.store.read(|conn| library::tags(conn, &scope)))
+    }
+
+    /// Facts about the index file and the engine.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (chunks, last_full_index_at_ms, backend) = detached(py, || {
+            self.store.read(|conn| {
+                let chunks: Option<i64> = meta(conn, "chunks")?;
+                let last: Option<i64> = meta(conn, "last_full_index_at_ms")?;
+                let backend: String = conn.query_row("SELECT vector_backend()", [], |row| row.get(0))?;
+                Ok((chunks.unwrap_or(0), last, backend))
+            })
+        })?;
+        Ok(dict!(py, {
+            "path": self.store.path().to_string_lossy(),
+            "size_bytes": self.store.size_bytes(),
+            "schema_version": schema::SCHEMA_VERSION,
+            "chunks": chunks,
+            "last_full_index_at_ms": last_full_index_at_ms,
+            "vector_backend": backend,
+        }))
+    }
+}

@@ -1,0 +1,270 @@
+//! A document's rows: the document, its tags, its chunks and their full-text rows, always together.
+//!
+//! Which documents are stored or removed is decided in `sync`; vectors follow texts in `embeddings`.
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use crate::{
+    chunk::{self, Chunk, ChunkPolicy},
+    embeddings,
+    error::Result,
+    fulltext,
+    names::fold,
+    source::Document,
+};
+
+/// A document with everything that can be computed without the index.
+pub struct Prepared {
+    /// As the source gave it.
+    pub document: Document,
+    content_hash: [u8; 32],
+    chunks: Vec<(Chunk, [u8; 16])>,
+}
+
+impl Prepared {
+    /// Hashes and cuts a document.
+    pub fn new(document: Document, policy: &ChunkPolicy) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut field = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        field(document.title.as_bytes());
+        field(document.text.as_bytes());
+        document.tags.iter().for_each(|tag| field(tag.as_bytes()));
+        let content_hash = hasher.finalize().into();
+        let chunks = hashed_chunks(&document.title, &document.text, policy);
+        Self { document, content_hash, chunks }
+    }
+}
+
+fn hashed_chunks(title: &str, text: &str, policy: &ChunkPolicy) -> Vec<(Chunk, [u8; 16])> {
+    let hashed = |chunk: Chunk| {
+        let embedded = chunk::embedded_text(title, &chunk.heading, &text[chunk.start_byte..chunk.end_byte]);
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&blake3::hash(embedded.as_bytes()).as_bytes()[..16]);
+        (chunk, hash)
+    };
+    chunk::chunks(title, text, policy).into_iter().map(hashed).collect()
+}
+
+/// Stores one document and everything that follows from it, replacing what was there.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result<()> {
+    let Prepared { document, content_hash, chunks } = prepared;
+    let stored: Option<(i64, Vec<u8>)> = tx
+        .prepare_cached("SELECT id, content_hash FROM documents WHERE source_id = ?1 AND external_id = ?2")?
+        .query_row(params![source_id, document.id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let folded_title = fold(&document.title);
+    let id = match &stored {
+        Some((id, _)) => *id,
+        None => {
+            tx.prepare_cached(
+                "INSERT INTO documents (source_id, external_id, mark, content_hash, title, folded_title, archived, pinned, locked)
+                 VALUES (?1, ?2, x'', x'', '', '', 0, 0, 0)",
+            )?
+            .execute(params![source_id, document.id])?;
+            tx.last_insert_rowid()
+        }
+    };
+    tx.prepare_cached("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2")?
+        .execute(params![source_id, id_hash(&document.id)])?;
+    let same_content = stored.as_ref().is_some_and(|(_, hash)| hash.as_slice() == content_hash);
+    let mut freed = Vec::new();
+    if !same_content && stored.is_some() {
+        // An ordinary edit leaves its old words to FTS5's next merge. A text that went away altogether, as when a note is
+        // encrypted, must leave nothing behind.
+        freed = if document.text.is_empty() {
+            fulltext::erasing(tx, 1, |tx| remove_chunks(tx, id))?
+        } else {
+            remove_chunks(tx, id)?
+        };
+    }
+    tx.prepare_cached(
+        "UPDATE documents SET mark = ?2, content_hash = ?3, title = ?4, folded_title = ?5, created_at_ms = ?6,
+         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11 WHERE id = ?1",
+    )?
+    .execute(params![
+        id,
+        document.mark.0,
+        content_hash,
+        document.title,
+        folded_title,
+        document.created_at_ms,
+        document.updated_at_ms,
+        document.archived,
+        document.pinned,
+        document.locked,
+        document.url
+    ])?;
+    if same_content {
+        return Ok(());
+    }
+    let tags = document.tags.join("\n");
+    tx.prepare_cached("INSERT OR REPLACE INTO document_texts (document_id, text, tags) VALUES (?1, ?2, ?3)")?
+        .execute(params![id, document.text, tags])?;
+    store_tags(tx, id, &document.tags)?;
+    store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
+    embeddings::prune_texts(tx, &freed)
+}
+
+fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result<()> {
+    tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([document_id])?;
+    for tag in tags {
+        let folded = fold(tag);
+        tx.prepare_cached("INSERT INTO tags (name, folded) VALUES (?1, ?2) ON CONFLICT (folded) DO NOTHING")?
+            .execute(params![tag, folded])?;
+        tx.prepare_cached("INSERT OR IGNORE INTO document_tags SELECT ?1, id FROM tags WHERE folded = ?2")?
+            .execute(params![document_id, folded])?;
+    }
+    Ok(())
+}
+
+/// The columns that the full-text tables see of a document; the body of each chunk is cut from `text`.
+struct Content<'a> {
+    title: &'a str,
+    text: &'a str,
+    tags: &'a str,
+}
+
+fn store_chunks(
+    tx: &Transaction<'_>,
+    document_id: i64,
+    content: &Content<'_>,
+    chunks: &[(Chunk, [u8; 16])],
+) -> Result<()> {
+    for (chunk, hash) in chunks {
+        let text_id = embeddings::text_id(tx, hash)?;
+        tx.prepare_cached(
+            "INSERT INTO chunks (document_id, ordinal, heading, start_byte, end_byte, start_line, end_line, text_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            document_id,
+            chunk.ordinal,
+            chunk.heading,
+            chunk.start_byte,
+            chunk.end_byte,
+            chunk.start_line,
+            chunk.end_line,
+            text_id
+        ])?;
+        let id = tx.last_insert_rowid();
+        let body = &content.text[chunk.start_byte..chunk.end_byte];
+        let row = fulltext::Row { id, title: content.title, heading: &chunk.heading, body, tags: content.tags };
+        fulltext::insert(tx, &row)?;
+    }
+    Ok(())
+}
+
+/// Removes a document's chunks from all tables; returns the ids of their texts, which may have lost their last chunk.
+fn remove_chunks(tx: &Transaction<'_>, document_id: i64) -> Result<Vec<i64>> {
+    struct Row {
+        id: i64,
+        heading: String,
+        start_byte: usize,
+        end_byte: usize,
+        text_id: i64,
+    }
+    let (title, text, tags): (String, String, String) = tx
+        .prepare_cached(
+            "SELECT d.title, t.text, t.tags FROM documents d JOIN document_texts t ON t.document_id = d.id WHERE d.id = ?1",
+        )?
+        .query_row([document_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let rows: Vec<Row> = tx
+        .prepare_cached("SELECT id, heading, start_byte, end_byte, text_id FROM chunks WHERE document_id = ?1")?
+        .query_map([document_id], |row| {
+            Ok(Row {
+                id: row.get(0)?,
+                heading: row.get(1)?,
+                start_byte: row.get(2)?,
+                end_byte: row.get(3)?,
+                text_id: row.get(4)?,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    for row in &rows {
+        let body = text.get(row.start_byte..row.end_byte).unwrap_or_default();
+        let row = fulltext::Row { id: row.id, title: &title, heading: &row.heading, body, tags: &tags };
+        fulltext::remove(tx, &row)?;
+    }
+    tx.prepare_cached("DELETE FROM chunks WHERE document_id = ?1")?.execute([document_id])?;
+    Ok(rows.into_iter().map(|row| row.text_id).collect())
+}
+
+/// Removes documents with everything that follows from them, so that none of their words stays in the file.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let freed = fulltext::erasing(tx, ids.len(), |tx| {
+        ids.iter().try_fold(Vec::new(), |mut freed, id| {
+            freed.extend(remove_chunks(tx, *id)?);
+            remove_row(tx, *id)?;
+            Ok(freed)
+        })
+    })?;
+    tx.execute("DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)", [])?;
+    embeddings::prune_texts(tx, &freed)
+}
+
+/// For a rebuild: removes all documents of one source and keeps their texts, whose vectors the new rows will find again.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn clear_source(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
+    let ids: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
+        .query_map([source_id], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let others: bool =
+        tx.query_row("SELECT EXISTS (SELECT 1 FROM documents WHERE source_id <> ?1)", [source_id], |row| row.get(0))?;
+    if others {
+        fulltext::erasing(tx, ids.len(), |tx| ids.iter().try_for_each(|id| remove_chunks(tx, *id).map(drop)))?;
+    } else {
+        fulltext::clear(tx)?;
+        tx.execute("DELETE FROM chunks", [])?;
+    }
+    ids.iter().try_for_each(|id| remove_row(tx, *id))
+}
+
+fn remove_row(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([id])?;
+    tx.prepare_cached("DELETE FROM document_texts WHERE document_id = ?1")?.execute([id])?;
+    tx.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;
+    Ok(())
+}
+
+/// Cuts all stored documents anew, from the stored texts; strings that come out the same keep their vectors.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
+    fulltext::clear(tx)?;
+    tx.execute("DELETE FROM chunks", [])?;
+    let ids: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM documents")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for id in ids {
+        let (title, text, tags): (String, String, String) = tx
+            .prepare_cached(
+                "SELECT d.title, t.text, t.tags FROM documents d JOIN document_texts t ON t.document_id = d.id WHERE d.id = ?1",
+            )?
+            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let chunks = hashed_chunks(&title, &text, policy);
+        store_chunks(tx, id, &Content { title: &title, text: &text, tags: &tags }, &chunks)?;
+    }
+    embeddings::prune_unused(tx)
+}
+
+/// What stands for an id where the id itself must not be kept.
+pub(crate) fn id_hash(id: &str) -> [u8; 32] {
+    *blake3::hash(id.as_bytes()).as_bytes()
+}

@@ -1,0 +1,151 @@
+//! All DDL of the index, its version, and the steps from older versions. `docs/storage.md` explains every table.
+//!
+//! What lives elsewhere: who may write (`store`), and what is written (`sync`).
+
+use rusqlite::{Connection, Transaction};
+
+use crate::error::Result;
+
+/// Version of the layout below, kept in `PRAGMA user_version`.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
+pub const APPLICATION_ID: i32 = 0x6273_6978;
+
+/// Vectors of 384 float32 fill 4 KiB pages to three quarters only; 8 KiB pages hold five of them with little waste.
+pub const PAGE_SIZE_BYTES: u32 = 8192;
+
+const VERSION_1: &str = r"
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    path TEXT NOT NULL,
+    name TEXT NOT NULL UNIQUE,
+    registered INTEGER NOT NULL,
+    last_sync_at_ms INTEGER,
+    error TEXT,
+    UNIQUE (kind, path)
+);
+
+-- Small rows: the freshness check reads all of them. The text lives beside, in document_texts.
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    source_id INTEGER NOT NULL REFERENCES sources (id),
+    external_id TEXT NOT NULL,
+    mark BLOB NOT NULL,
+    content_hash BLOB NOT NULL,
+    title TEXT NOT NULL,
+    folded_title TEXT NOT NULL,
+    created_at_ms INTEGER,
+    updated_at_ms INTEGER,
+    archived INTEGER NOT NULL,
+    pinned INTEGER NOT NULL,
+    locked INTEGER NOT NULL,
+    url TEXT,
+    UNIQUE (source_id, external_id)
+);
+CREATE INDEX documents_by_external_id ON documents (external_id);
+CREATE INDEX documents_by_title ON documents (folded_title);
+CREATE INDEX documents_by_date ON documents (updated_at_ms);
+
+CREATE TABLE document_texts (document_id INTEGER PRIMARY KEY REFERENCES documents (id), text TEXT NOT NULL, tags TEXT NOT NULL);
+
+-- What a source lists and the index holds no document of: unreadable (with id and reason), or excluded (neither is kept).
+-- The mark saves reading it again at every sync.
+CREATE TABLE left_out (
+    source_id INTEGER NOT NULL REFERENCES sources (id),
+    id_hash BLOB NOT NULL,
+    mark BLOB NOT NULL,
+    external_id TEXT,
+    reason TEXT,
+    PRIMARY KEY (source_id, id_hash)
+) WITHOUT ROWID;
+
+CREATE TABLE tags (id INTEGER PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL UNIQUE);
+CREATE TABLE document_tags (
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    tag_id INTEGER NOT NULL REFERENCES tags (id),
+    PRIMARY KEY (document_id, tag_id)
+) WITHOUT ROWID;
+CREATE INDEX document_tags_by_tag ON document_tags (tag_id, document_id);
+
+-- One row per distinct embedded string, addressed by its hash. Its id is the row id in every embeddings_<n>.
+CREATE TABLE texts (id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE);
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    ordinal INTEGER NOT NULL,
+    heading TEXT NOT NULL,
+    start_byte INTEGER NOT NULL,
+    end_byte INTEGER NOT NULL,
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    text_id INTEGER NOT NULL REFERENCES texts (id)
+);
+CREATE INDEX chunks_by_document ON chunks (document_id, ordinal);
+CREATE INDEX chunks_by_text ON chunks (text_id);
+
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    fingerprint TEXT NOT NULL UNIQUE,
+    dim INTEGER NOT NULL,
+    live INTEGER NOT NULL
+);
+-- What still waits for a vector of a model; kept by sync and by whoever adds vectors, so that counting costs nothing.
+CREATE TABLE pending (
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    text_id INTEGER NOT NULL REFERENCES texts (id),
+    PRIMARY KEY (model_id, text_id)
+) WITHOUT ROWID;
+CREATE TABLE embedding_failures (
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    text_id INTEGER NOT NULL REFERENCES texts (id),
+    reason TEXT NOT NULL,
+    PRIMARY KEY (model_id, text_id)
+) WITHOUT ROWID;
+
+-- The columns that the full-text tables index, one row per chunk. They read it for a rebuild only: sync hands them
+-- the same values directly, because cutting a chunk out of a long text in SQL copies the whole text each time.
+CREATE VIEW chunk_rows AS
+SELECT c.id AS id, d.title AS title, c.heading AS heading,
+       CAST(substr(CAST(t.text AS BLOB), c.start_byte + 1, c.end_byte - c.start_byte) AS TEXT) AS body,
+       t.tags AS tags
+FROM chunks c JOIN documents d ON d.id = c.document_id JOIN document_texts t ON t.document_id = d.id;
+
+CREATE VIRTUAL TABLE words USING fts5 (
+    title, heading, body, tags, content = 'chunk_rows', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE trigrams USING fts5 (
+    title, body, content = 'chunk_rows', content_rowid = 'id', tokenize = 'trigram remove_diacritics 1'
+);
+";
+
+/// Creates the newest layout in an empty database.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.
+pub fn create(tx: &Transaction<'_>) -> Result<()> {
+    tx.execute_batch(VERSION_1)?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    Ok(())
+}
+
+/// Name of the table that holds the vectors of model `model_id`.
+pub fn embeddings_table(model_id: i64) -> String {
+    format!("embeddings_{model_id}")
+}
+
+/// Creates the vector table of a model: row id = `texts.id`, float32 little-endian, unit length.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.
+pub fn create_embeddings_table(conn: &Connection, model_id: i64) -> Result<()> {
+    let table = embeddings_table(model_id);
+    conn.execute_batch(&format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, embedding BLOB NOT NULL)"))?;
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! Where in a note the words of a query stand: matching lines, the excerpt to show, the ranges to highlight.
+//!
+//! Works on the original text, so every range and line number is exact in it. Which chunk is shown is decided in `search`.
+
+use std::{collections::HashSet, ops::Range};
+
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// Matching lines that are named; the rest is counted.
+pub const MAX_LINE_HITS: usize = 20;
+/// About this many bytes of text make an excerpt.
+const EXCERPT_BYTES: usize = 240;
+/// How far an excerpt's edge may move to fall between two words.
+const EDGE_BYTES: usize = 24;
+
+/// What of a note is shown for a query.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Excerpt {
+    /// A contiguous piece of the chunk, line breaks included; empty when the chunk is.
+    pub text: String,
+    /// Byte ranges of `text` that match, in order, not overlapping.
+    pub highlights: Vec<Range<usize>>,
+    /// The first lines of the whole note that hold a word of the query, from 1.
+    pub line_hits: Vec<usize>,
+    /// How many lines of the whole note hold one.
+    pub total_hits: usize,
+}
+
+/// The words of a query in the form in which a note's words are compared with them.
+#[derive(Debug, Default)]
+pub struct Terms {
+    whole: HashSet<String>,
+    stems: HashSet<String>,
+    prefixes: Vec<String>,
+    /// Words of scripts written without blanks, which stand inside longer runs.
+    parts: Vec<String>,
+}
+
+impl Terms {
+    /// Takes words and phrases as people write them; `word*` means every word that begins so.
+    pub fn new<'a>(written: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut terms = Self::default();
+        for text in written {
+            for range in words(text) {
+                let folded = fold(&text[range.clone()]);
+                if text[range.end..].starts_with('*') {
+                    terms.prefixes.push(folded);
+                } else if folded.chars().any(is_unspaced) {
+                    terms.parts.push(folded);
+                } else {
+                    terms.stems.insert(stem(&folded));
+                    terms.whole.insert(folded);
+                }
+            }
+        }
+        terms
+    }
+
+    /// The ranges of `text` that match, and which term each is of, as a small number that is equal for equal words.
+    fn matches(&self, text: &str, mut found: impl FnMut(Range<usize>, u64)) {
+        for range in words(text) {
+            let word = &text[range.clone()];
+            let folded = fold(word);
+            let whole = self.whole.contains(&folded)
+                || (!self.stems.is_empty() && self.stems.contains(&stem(&folded)))
+                || self.prefixes.iter().any(|prefix| folded.starts_with(prefix));
+            if whole {
+                found(range, hash(&stem(&folded)));
+            } else if !self.parts.is_empty() && word.chars().any(is_unspaced) {
+                // Folding may change lengths, so parts are looked for in the original: these scripts have no case.
+                for part in &self.parts {
+                    for (at, _) in word.match_indices(part.as_str()) {
+                        found(range.start + at..range.start + at + part.len(), hash(part));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Finds the terms in `text`, and the best excerpt of its part `chunk`: around the line with most different terms.
+pub fn excerpt(text: &str, chunk: Range<usize>, terms: &Terms) -> Excerpt {
+    let mut excerpt = Excerpt::default();
+    let mut best: Option<(usize, usize, usize)> = None; // different terms in the line, start of its first match, its end
+    let mut hits: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let (mut seen, mut first) = (HashSet::new(), None);
+        terms.matches(line, |range, term| {
+            let range = start + range.start..start + range.end;
+            if chunk.start <= range.start && range.end <= chunk.end {
+                seen.insert(term);
+                first.get_or_insert(range.start);
+                hits.push(range);
+            } else {
+                seen.insert(term);
+            }
+        });
+        if !seen.is_empty() {
+            excerpt.total_hits += 1;
+            if excerpt.line_hits.len() < MAX_LINE_HITS {
+                excerpt.line_hits.push(index + 1);
+            }
+        }
+        if let Some(first) = first.filter(|_| best.is_none_or(|(count, ..)| seen.len() > count)) {
+            best = Some((seen.len(), first, start));
+        }
+        start += line.len();
+    }
+    let body = text.get(chunk.clone()).unwrap_or_default();
+    let from = best.map_or(0, |(_, first, line)| {
+        // The whole line where it fits, else a little before its first match.
+        let line = line.max(chunk.start);
+        let from = if first - line <= EXCERPT_BYTES / 2 { line } else { first - EXCERPT_BYTES / 4 };
+        from - chunk.start
+    });
+    let window = window(body, from);
+    excerpt.text = body[window.clone()].to_owned();
+    let offset = chunk.start + window.start;
+    hits.sort_by_key(|range| (range.start, range.end));
+    for hit in hits.into_iter().filter(|hit| hit.start >= offset && hit.end <= offset + excerpt.text.len()) {
+        let hit = hit.start - offset..hit.end - offset;
+        match excerpt.highlights.last_mut() {
+            Some(last) if hit.start < last.end => last.end = last.end.max(hit.end),
+            _ => excerpt.highlights.push(hit),
+        }
+    }
+    excerpt
+}
+
+/// About [`EXCERPT_BYTES`] of `body` from byte `from` on, with both ends between words where possible, without blanks around.
+fn window(body: &str, from: usize) -> Range<usize> {
+    let start = edge(body, from, false);
+    let end = if body.len() - start <= EXCERPT_BYTES + EDGE_BYTES {
+        body.len()
+    } else {
+        edge(body, start + EXCERPT_BYTES, true)
+    };
+    let text = &body[start..end];
+    let blank = text.len() - text.trim_start().len();
+    start + blank..start + text.trim_end().len().max(blank)
+}
+
+/// A place near `at` that cuts no word, or at least no character; forwards or backwards.
+fn edge(body: &str, at: usize, forwards: bool) -> usize {
+    let mut at = at.min(body.len());
+    while !body.is_char_boundary(at) {
+        at -= 1;
+    }
+    if at == 0 || at == body.len() {
+        return at;
+    }
+    let between =
+        |place: usize| body[..place].ends_with(char::is_whitespace) || body[place..].starts_with(char::is_whitespace);
+    let near = |place: &usize| body.is_char_boundary(*place) && between(*place);
+    let found = if forwards {
+        (at..(at + EDGE_BYTES).min(body.len())).find(near)
+    } else {
+        (at.saturating_sub(EDGE_BYTES)..=at).rev().find(near)
+    };
+    found.unwrap_or_else(|| cluster_start(body, at))
+}
+
+/// The start of the grapheme cluster around `at`: combining marks, joiners and modifiers stay with what they follow.
+fn cluster_start(body: &str, at: usize) -> usize {
+    use unicode_segmentation::GraphemeCursor;
+    let mut cursor = GraphemeCursor::new(at, body.len(), true);
+    match cursor.is_boundary(body, 0) {
+        Ok(true) => at,
+        _ => cursor.prev_boundary(body, 0).ok().flatten().unwrap_or(at),
+    }
+}
+
+/// Runs of letters, digits, marks and underscores.
+fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || is_combining_mark(c);
+    let mut rest = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        while rest.next_if(|(_, c)| !is_word(*c)).is_some() {}
+        let start = rest.peek()?.0;
+        while rest.next_if(|(_, c)| is_word(*c)).is_some() {}
+        let end = rest.peek().map_or(text.len(), |(at, _)| *at);
+        Some(start..end)
+    })
+}
+
+/// Lower case, without diacritics.
+fn fold(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    word.nfd()
+        .filter(|c| !is_combining_mark(*c))
+        .flat_map(char::to_lowercase)
+        .filter(|c| !is_combining_mark(*c))
+        .nfc()
+        .collect()
+}
+
+fn stem(folded: &str) -> String {
+    if folded.is_ascii() { Stemmer::create(Algorithm::English).stem(folded).into_owned() } else { folded.to_owned() }
+}
+
+/// Scripts that put no blanks between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c), 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
+}
+
+fn hash(word: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str, query: &str) -> Excerpt {
+        excerpt(text, 0..text.len(), &Terms::new([query]))
+    }
+
+    fn highlighted(excerpt: &Excerpt) -> Vec<&str> {
+        excerpt.highlights.iter().map(|range| &excerpt.text[range.clone()]).collect()
+    }
+
+    #[test]
+    fn lines_are_those_of_the_whole_note_and_count_from_one() {
+        let text = "# Bread\r\n\r\nFeed the starter.\r\nWait.\r\nStarters need flour.\r\n";
+        let found = excerpt(text, 11..30, &Terms::new(["starter"]));
+        assert_eq!(found.line_hits, [3, 5]);
+        assert_eq!(found.total_hits, 2);
+        assert_eq!(found.text, "Feed the starter.");
+        assert_eq!(highlighted(&found), ["starter"]);
+    }
+
+    #[test]
+    fn words_match_without_case_and_accents_and_by_their_stem() {
+        assert_eq!(
+            highlighted(&shown("Le CHÂTELIER et Cha\u{302}telier", "chatelier")),
+            ["CHÂTELIER", "Cha\u{302}telier"]
+        );
+        assert_eq!(highlighted(&shown("He was running; run!", "runs")), ["running", "run"]);
+        assert_eq!(highlighted(&shown("engineering and engines", "engin*")), ["engineering", "engines"]);
+    }
+
+    #[test]
+    fn words_of_scripts_without_blanks_are_found_inside_a_run() {
+        assert_eq!(highlighted(&shown("昨日は東京で豆腐を食べた", "東京")), ["東京"]);
+    }
+
+    #[test]
+    fn the_line_with_most_different_words_is_shown() {
+        let filler = "nothing to see here, move along\n".repeat(40);
+        let text = format!("one\n{filler}one two three\n{filler}");
+        assert!(shown(&text, "one two three").text.starts_with("one two three"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_first_match() {
+        let text = format!("{} needle {}", "word ".repeat(500), "word ".repeat(500));
+        let found = shown(&text, "needle");
+        assert!(found.text.len() <= EXCERPT_BYTES + 2 * EDGE_BYTES);
+        assert_eq!(highlighted(&found), ["needle"]);
+    }
+
+    #[test]
+    fn letters_that_grow_when_folded_do_not_move_the_ranges() {
+        let text = format!("{} quokka {}", "İ".repeat(120), "漢".repeat(120));
+        assert_eq!(highlighted(&shown(&text, "quokka")), ["quokka"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_and_any_words_give_ranges_inside_the_excerpt(text in "\\PC{0,400}", query in "\\PC{0,20}", cut in 0usize..400) {
+            let mut start = cut.min(text.len());
+            while !text.is_char_boundary(start) { start -= 1; }
+            let found = excerpt(&text, start..text.len(), &Terms::new([query.as_str()]));
+            prop_assert!(text[start..].contains(&found.text));
+            for range in &found.highlights {
+                prop_assert!(!found.text[range.clone()].is_empty());
+            }
+            prop_assert!(found.highlights.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            prop_assert!(found.line_hits.len() <= found.total_hits);
+        }
+    }
+}

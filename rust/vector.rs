@@ -1,0 +1,149 @@
+//! The leg that reads meaning: the nearest vectors of a query's embedding, as chunks of documents in scope.
+//!
+//! Scanning is the C extension's work; this file asks it and turns text ids into chunks.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, Transaction, params, params_from_iter, types::Value};
+
+use crate::{
+    embeddings::ModelRow,
+    error::{Error, Result},
+    lexical::ChunkHit,
+    schema,
+    scope::Scope,
+};
+
+/// One bit per dimension after a random rotation, rescored exactly (docs/adr/0003).
+const QUANTIZATION: &str = "qtype=RABITQ";
+/// Vectors that a scan measures one by one in about 0.1 ms (384 dimensions).
+const UNQUANTIZED: i64 = 1024;
+
+/// The chunks in scope nearest to `query`, best first, until they come from `limit` documents or none is left.
+///
+/// `query` is float32 of the model's dimension and unit length; the score of a hit is its cosine.
+///
+/// # Errors
+/// [`Error::Dimension`] when `query` has another width; [`Error::Sqlite`].
+pub fn nearest(
+    conn: &Connection,
+    model: &ModelRow,
+    query: &[f32],
+    scope: &Scope,
+    limit: usize,
+) -> Result<Vec<ChunkHit>> {
+    if query.len() != model.dim {
+        return Err(Error::Dimension { expected: model.dim, found: query.len() });
+    }
+    // Where most texts are in scope it is cheaper to scan all and drop the rest than to name those that are.
+    let filter: Option<Vec<u8>> = match scope.is_selective() {
+        true => Some(scope.text_ids(conn)?.iter().flat_map(|id| id.to_le_bytes()).collect()),
+        false => None,
+    };
+    let mut asked = limit.saturating_mul(3).max(64);
+    loop {
+        let scanned = scan(conn, model, query, asked, filter.as_deref())?;
+        let hits = in_scope(conn, &scanned, scope, limit)?;
+        if scanned.len() < asked || distinct_documents(&hits) >= limit {
+            return Ok(hits);
+        }
+        asked = asked.saturating_mul(4);
+    }
+}
+
+/// Text ids and cosines of the `limit` vectors nearest to `query`, best first; of those in `filter` (rowids as packed
+/// int64), if there is one.
+fn scan(
+    conn: &Connection,
+    model: &ModelRow,
+    query: &[f32],
+    limit: usize,
+    filter: Option<&[u8]>,
+) -> Result<Vec<(i64, f64)>> {
+    let table = schema::embeddings_table(model.id);
+    prepare(conn, model)?;
+    let module = if is_quantized(conn, &table)? { "vector_quantize_scan" } else { "vector_full_scan" };
+    let condition = if filter.is_some() { "WHERE filter = ?4" } else { "" };
+    let sql = format!("SELECT id, distance FROM {module}(?1, 'embedding', ?2, ?3) {condition}");
+    let bytes: Vec<u8> = query.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = conn.prepare_cached(&sql)?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, 1.0 - row.get::<_, f64>(1)?));
+    let rows = match filter {
+        Some(filter) => statement.query_map(params![table, bytes, limit, filter], row)?,
+        None => statement.query_map(params![table, bytes, limit], row)?,
+    };
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Tells the extension what the vectors of `model` are; it asks once for each connection.
+fn prepare(conn: &Connection, model: &ModelRow) -> Result<()> {
+    let options = format!("dimension={},type=FLOAT32,distance=COSINE", model.dim);
+    let mut statement = conn.prepare_cached("SELECT vector_init(?1, 'embedding', ?2)")?;
+    Ok(statement.query_row(params![schema::embeddings_table(model.id), options], |_| Ok(()))?)
+}
+
+fn is_quantized(conn: &Connection, table: &str) -> Result<bool> {
+    let mut statement = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)")?;
+    Ok(statement.query_row([format!("vector0_{table}_embedding")], |row| row.get(0))?)
+}
+
+/// Whether enough vectors of `model` changed since they were last quantized that scans get slower: changed ones are
+/// measured one by one.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn is_due(conn: &Connection, model: &ModelRow) -> Result<bool> {
+    let table = schema::embeddings_table(model.id);
+    let changed = if is_quantized(conn, &table)? { format!("vectorlog_{table}_embedding") } else { table };
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {changed} LIMIT ?1)");
+    let counted: i64 = conn.prepare_cached(&sql)?.query_row([UNQUANTIZED], |row| row.get(0))?;
+    Ok(counted >= UNQUANTIZED)
+}
+
+/// Drops what the extension keeps of a model, before its table goes.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn forget(tx: &Transaction<'_>, model_id: i64) -> Result<()> {
+    let table = schema::embeddings_table(model_id);
+    Ok(tx.query_row("SELECT vector_quantize_cleanup(?1, 'embedding')", [table], |_| Ok(()))?)
+}
+
+/// Quantizes the vectors of `model` that changed since the last time, so that scans need not measure each exactly.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn quantize(tx: &Transaction<'_>, model: &ModelRow) -> Result<()> {
+    prepare(tx, model)?;
+    let mut statement = tx.prepare_cached("SELECT vector_quantize(?1, 'embedding', ?2)")?;
+    Ok(statement.query_row(params![schema::embeddings_table(model.id), QUANTIZATION], |_| Ok(()))?)
+}
+
+/// The chunks of the scanned texts that are in scope, in the same order, until they come from `limit` documents.
+fn in_scope(conn: &Connection, scanned: &[(i64, f64)], scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
+    let sql = format!(
+        "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.text_id = ? AND {} ORDER BY c.id",
+        scope.condition()
+    );
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut hits = Vec::new();
+    let mut documents = HashSet::new();
+    for &(text_id, score) in scanned {
+        let parameters = std::iter::once(Value::Integer(text_id)).chain(scope.parameters().iter().cloned());
+        let rows = statement.query_map(params_from_iter(parameters), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for row in rows {
+            let (chunk_id, document_id) = row?;
+            documents.insert(document_id);
+            hits.push(ChunkHit { document_id, chunk_id, score });
+        }
+        if documents.len() >= limit {
+            break;
+        }
+    }
+    Ok(hits)
+}
+
+fn distinct_documents(hits: &[ChunkHit]) -> usize {
+    hits.iter().map(|hit| hit.document_id).collect::<HashSet<_>>().len()
+}
