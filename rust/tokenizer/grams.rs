@@ -64,7 +64,7 @@ impl Grams {
                         self.folded.push_str(folded);
                     }
                 }
-                (Kind::Mark, folded) => self.push_mark(folded),
+                (Kind::Mark, folded) => self.push_mark(folded, kind),
                 (Kind::Ignored, _) => (),
                 _ => break,
             }
@@ -114,15 +114,16 @@ impl Grams {
         }
     }
 
-    /// Adds marks to the last character: composed with it where Unicode has a character for both.
-    fn push_mark(&mut self, marks: &str) {
+    /// Adds marks to the last character: composed with it where Unicode has a character for both. Alphabets keep the
+    /// others; on an ideograph or kana they would be of no script that has them.
+    fn push_mark(&mut self, marks: &str, kind: Kind) {
         for mark in marks.chars() {
             let Some(unit) = self.units.last() else { return };
             let last = self.folded.chars().next_back();
             if let Some((last, composed)) = last.and_then(|last| Some((last, compose(last, mark)?))) {
                 self.folded.truncate(self.folded.len() - last.len_utf8());
                 self.folded.push(composed);
-            } else if self.folded.len() - unit.folded + mark.len_utf8() <= MAX_UNIT_BYTES {
+            } else if kind == Kind::Alphabetic && self.folded.len() - unit.folded + mark.len_utf8() <= MAX_UNIT_BYTES {
                 self.folded.push(mark);
             }
         }
