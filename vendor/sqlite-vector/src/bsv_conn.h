@@ -51,12 +51,20 @@ static inline const char *bsv_column_shadow(const bsv_column *column, bsv_qtype 
   return bsv_qtype_is_own(qtype) ? column->own_shadow : column->shadow;
 }
 
+/* What the last two-stage search of a connection did. */
+typedef struct bsv_search_stats {
+  int64_t scan_ns, rescore_ns;
+  int64_t candidates, rescored;
+  int passes; /* scans of all codes */
+} bsv_search_stats;
+
 typedef struct bsv_conn {
   sqlite3 *db;
   int references; /* one per registered function and module */
   const bsv_kernels *kernels;
   bsv_cache *cache;
   bsv_column *columns;
+  bsv_search_stats stats;
 } bsv_conn;
 
 /* A connection state with one reference; takes a reference to `cache`. NULL when out of memory. */

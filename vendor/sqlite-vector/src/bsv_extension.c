@@ -186,6 +186,19 @@ static void vector_quantize_cleanup(sqlite3_context *context, int argc, sqlite3_
   if (rc != SQLITE_OK) result_error(context, rc, NULL);
 }
 
+static void vector_quantize_stats(sqlite3_context *context, int argc, sqlite3_value **argv) {
+  char *error, *json = NULL;
+  if (!arguments_are_text(context, "vector_quantize_stats", argc, argv)) return;
+  bsv_column *column = column_of(context, "vector_quantize_stats", argv);
+  if (column == NULL) return;
+  int rc = bsv_quantize_stats(conn_of(context), column, &json, &error);
+  if (rc != SQLITE_OK) {
+    result_error(context, rc, error);
+  } else {
+    sqlite3_result_text(context, json, -1, sqlite3_free);
+  }
+}
+
 /* ---- registration --------------------------------------------------------------------------- */
 
 /* What touches tables or per-connection state is neither deterministic nor innocuous: an untrusted
@@ -221,6 +234,7 @@ static const struct {
     {"vector_quantize_preload", 2, ACTS, vector_quantize_preload},
     {"vector_quantize_preload", 3, ACTS, vector_quantize_preload},
     {"vector_quantize_cleanup", 2, ACTS, vector_quantize_cleanup},
+    {"vector_quantize_stats", 2, ACTS, vector_quantize_stats},
 };
 
 /* Functions and modules share the state, each with its own reference. */

@@ -337,6 +337,24 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0;
+  size_t i = 0;
+  for (; i + 128 <= n; i += 128) {
+    prefetch(bytes + i);
+    prefetch(bytes + i + 64);
+    s0 = _mm256_xor_si256(s0, load256(bytes + i));
+    s1 = _mm256_xor_si256(s1, load256(bytes + i + 32));
+    s2 = _mm256_xor_si256(s2, load256(bytes + i + 64));
+    s3 = _mm256_xor_si256(s3, load256(bytes + i + 96));
+  }
+  uint64_t words[4], sum = 0;
+  _mm256_storeu_si256((__m256i *)(void *)words, _mm256_xor_si256(_mm256_xor_si256(s0, s1), _mm256_xor_si256(s2, s3)));
+  for (; i < n; i++) sum ^= bytes[i];
+  return sum ^ words[0] ^ words[1] ^ words[2] ^ words[3];
+}
+
 const bsv_kernels bsv_kernels_avx2 = {
     .name = "avx2",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -347,6 +365,7 @@ const bsv_kernels bsv_kernels_avx2 = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .read = read_bytes,
     .hadamard = bsv_hadamard,
 };
 

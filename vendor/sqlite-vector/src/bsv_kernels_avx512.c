@@ -265,6 +265,23 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  __m512i s0 = _mm512_setzero_si512(), s1 = s0;
+  size_t i = 0;
+  for (; i + 128 <= n; i += 128) {
+    prefetch(bytes + i);
+    prefetch(bytes + i + 64);
+    s0 = _mm512_xor_si512(s0, _mm512_loadu_si512(bytes + i));
+    s1 = _mm512_xor_si512(s1, _mm512_loadu_si512(bytes + i + 64));
+  }
+  uint64_t words[8], sum = 0;
+  _mm512_storeu_si512(words, _mm512_xor_si512(s0, s1));
+  for (int j = 0; j < 8; j++) sum ^= words[j];
+  for (; i < n; i++) sum ^= bytes[i];
+  return sum;
+}
+
 const bsv_kernels bsv_kernels_avx512 = {
     .name = "avx512",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -275,6 +292,7 @@ const bsv_kernels bsv_kernels_avx512 = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .read = read_bytes,
     .hadamard = bsv_hadamard,
 };
 

@@ -254,6 +254,20 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  uint8x16_t s0 = vdupq_n_u8(0), s1 = s0;
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    s0 = veorq_u8(s0, vld1q_u8(bytes + i));
+    s1 = veorq_u8(s1, vld1q_u8(bytes + i + 16));
+  }
+  uint64x2_t words = vreinterpretq_u64_u8(veorq_u8(s0, s1));
+  uint64_t sum = vgetq_lane_u64(words, 0) ^ vgetq_lane_u64(words, 1);
+  for (; i < n; i++) sum ^= bytes[i];
+  return sum;
+}
+
 const bsv_kernels bsv_kernels_neon = {
     .name = "neon",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -264,6 +278,7 @@ const bsv_kernels bsv_kernels_neon = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .read = read_bytes,
     .hadamard = bsv_hadamard,
 };
 

@@ -196,6 +196,21 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  uint64_t sums[4] = {0};
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    for (int j = 0; j < 4; j++) {
+      uint64_t word;
+      memcpy(&word, bytes + i + 8 * j, 8);
+      sums[j] ^= word;
+    }
+  }
+  for (; i < n; i++) sums[0] ^= bytes[i];
+  return sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+}
+
 const bsv_kernels bsv_kernels_scalar = {
     .name = "scalar",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -206,5 +221,6 @@ const bsv_kernels bsv_kernels_scalar = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

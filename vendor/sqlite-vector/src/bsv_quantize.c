@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bsv_clock.h"
 #include "bsv_encode.h"
 #include "bsv_merge.h"
 #include "bsv_source.h"
@@ -138,8 +139,9 @@ static int sample_mean(bsv_conn *conn, const bsv_column *column, bsv_codec *code
   rc = bsv_prepare(conn->db, &stmt, "SELECT \"%w\" FROM main.\"%w\" WHERE %s >= ?1 AND \"%w\" IS NOT NULL ORDER BY %s LIMIT 1",
                    column->column, column->table, column->rowid, column->column, column->rowid);
   uint64_t span = high < low ? 0 : (uint64_t)high - (uint64_t)low, n = span < MEAN_SAMPLES ? span + 1 : MEAN_SAMPLES;
+  double step = n > 1 ? (double)span / (double)(n - 1) : 0;
   for (uint64_t i = 0; rc == SQLITE_OK && high >= low && i < n; i++) {
-    sqlite3_bind_int64(stmt, 1, (int64_t)((uint64_t)low + span / n * i));
+    sqlite3_bind_int64(stmt, 1, (int64_t)((uint64_t)low + (uint64_t)(step * (double)i)));
     rc = sqlite3_step(stmt);
     const void *vector = rc == SQLITE_ROW ? sqlite3_column_blob(stmt, 0) : NULL;
     if (vector != NULL && (uint64_t)sqlite3_column_bytes(stmt, 0) >= bsv_column_bytes(column)) {
@@ -507,5 +509,43 @@ int bsv_quantize_memory(sqlite3 *db, const char *table, const char *column, int6
   if (rc == SQLITE_OK) rc = table_memory(db, own_shadow, bytes);
   sqlite3_free(shadow);
   sqlite3_free(own_shadow);
+  return rc;
+}
+
+int bsv_quantize_stats(bsv_conn *conn, bsv_column *column, char **json, char **error) {
+  bsv_source source = {.column = column, .reprepared = -1};
+  bsv_state state;
+  bsv_view *view = NULL;
+  const bsv_search_stats *stats = &conn->stats;
+  int64_t bytes = 0, elapsed = 0;
+  uint64_t sum = 0;
+  *error = NULL;
+  int rc = bsv_source_begin(&source, conn->db, &state);
+  if (rc == SQLITE_OK && state != BSV_STATE_NO_CODES && bsv_qtype_is_own(column->codec.qtype)) {
+    rc = bsv_open_view(conn, column, &view);
+  }
+  if (rc == SQLITE_OK && view != NULL) {
+    int64_t start = bsv_clock_ns();
+    for (size_t i = 0; i < view->n_chunks; i++) {
+      size_t n = (view->chunks[i]->n + BSV_BLOCK_ROWS - 1) / BSV_BLOCK_ROWS * bsv_block_bytes(view->code_bytes);
+      sum ^= conn->kernels->read(view->chunks[i]->blocks, n);
+      bytes += (int64_t)n;
+    }
+    elapsed = bsv_clock_ns() - start;
+  }
+  if (rc == SQLITE_OK) {
+    /* The sum is of no use but that the reads cannot be left out for it. */
+    *json = sqlite3_mprintf("{\"backend\":\"%s\",\"scan_us\":%.1f,\"rescore_us\":%.1f,\"passes\":%d,\"candidates\":%lld,"
+                            "\"rescored\":%lld,\"code_bytes\":%lld,\"read_us\":%.1f,\"parity\":%d}",
+                            conn->kernels->name, (double)stats->scan_ns / 1e3, (double)stats->rescore_ns / 1e3, stats->passes,
+                            stats->candidates, stats->rescored, bytes, (double)elapsed / 1e3, (int)(sum & 1));
+    if (*json == NULL) rc = SQLITE_NOMEM;
+  } else if (rc == SQLITE_CORRUPT) {
+    column->damaged = 1;
+    *error = bsv_damaged_message(column);
+  }
+  bsv_view_unref(conn->cache, view);
+  bsv_source_end(&source);
+  sqlite3_finalize(source.stamp);
   return rc;
 }

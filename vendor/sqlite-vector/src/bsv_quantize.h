@@ -30,6 +30,12 @@ int bsv_cleanup(bsv_conn *conn, const char *table, const char *column);
 /* Bytes that the codes take in the file; 0 when there are none. */
 int bsv_quantize_memory(sqlite3 *db, const char *table, const char *column, int64_t *bytes);
 
+/*
+** Describes the last two-stage search of this connection, and times a plain read of the column's
+** codes in memory: a JSON object, to sqlite3_free(). Error convention of bsv_conn_init_column().
+*/
+int bsv_quantize_stats(bsv_conn *conn, bsv_column *column, char **json, char **error);
+
 /* The message for codes that cannot be read, to sqlite3_free(). */
 char *bsv_damaged_message(const bsv_column *column);
 

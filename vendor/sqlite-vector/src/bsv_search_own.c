@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bsv_clock.h"
 #include "bsv_quantize.h"
 #include "bsv_search.h"
 
@@ -36,10 +37,6 @@
 
 /* Up to this many rows reading them all is as fast. */
 #define SMALL_TABLE 256
-
-/* Chunks that one kernel call scans; then the limit is looked at again. */
-#define RUN_CHUNKS 8
-#define RUN_ROWS (RUN_CHUNKS * BSV_CHUNK_ROWS)
 
 typedef struct two_stage {
   bsv_search *search;
@@ -163,14 +160,19 @@ static void sift_down(bsv_candidate *heap, size_t n, size_t i) {
 */
 static int rescore_best(two_stage *s) {
   bsv_candidate *heap = s->candidates;
+  bsv_search_stats *stats = &s->search->conn->stats;
+  int64_t start = bsv_clock_ns();
   int rc = SQLITE_OK;
+  stats->candidates += (int64_t)s->n;
   for (size_t i = s->n / 2; i-- > 0;) sift_down(heap, s->n, i);
   while (rc == SQLITE_OK && s->n > 0 && !(s->adaptive && heap[0].estimate > needed_limit(s))) {
     uint32_t slot = heap[0].slot;
     heap[0] = heap[--s->n];
     sift_down(heap, s->n, 0);
     rc = rescore_slot(s, slot);
+    stats->rescored++;
   }
+  stats->rescore_ns += bsv_clock_ns() - start;
   return rc;
 }
 
@@ -217,22 +219,10 @@ static int mark_allowed(two_stage *s) {
 
 /* ---- the scan ------------------------------------------------------------------------------- */
 
-/* How many chunks from `c` on lie one behind the other in memory, full but for the last. */
-static size_t run_length(const two_stage *s, size_t c) {
-  const bsv_view *view = s->view;
-  size_t chunk_bytes = BSV_CHUNK_ROWS / BSV_BLOCK_ROWS * bsv_block_bytes(view->code_bytes), n = 1;
-  while (n < RUN_CHUNKS && c + n < view->n_chunks && view->chunks[c + n - 1]->n == BSV_CHUNK_ROWS &&
-         view->chunks[c + n]->blocks == view->chunks[c + n - 1]->blocks + chunk_bytes) {
-    n++;
-  }
-  return n;
-}
-
-static void scan_run(two_stage *s, size_t c, size_t chunks) {
-  size_t rows = 0, before = s->n;
-  for (size_t i = 0; i < chunks; i++) rows += s->view->chunks[c + i]->n;
-  s->n += s->kernel(&s->coarse.coarse, s->view->chunks[c]->blocks, (rows + BSV_BLOCK_ROWS - 1) / BSV_BLOCK_ROWS,
-                    s->allowed ? s->allowed + c * (BSV_CHUNK_ROWS / BSV_BLOCK_ROWS) : NULL, s->limit, bsv_slot(c, 0),
+static void scan_blocks(two_stage *s, const uint8_t *blocks, size_t n_blocks, size_t chunk) {
+  size_t before = s->n;
+  s->n += s->kernel(&s->coarse.coarse, blocks, n_blocks,
+                    s->allowed ? s->allowed + chunk * (BSV_CHUNK_ROWS / BSV_BLOCK_ROWS) : NULL, s->limit, bsv_slot(chunk, 0),
                     s->candidates + s->n);
   drop_known(s, before);
   if (s->n > 2 * s->keep) compact(s);
@@ -240,15 +230,17 @@ static void scan_run(two_stage *s, size_t c, size_t chunks) {
 
 /* Collects all rows with an estimate above `floor` and up to `limit`, or the best of them. */
 static int scan_codes(two_stage *s) {
-  for (size_t c = 0; c < s->view->n_chunks;) {
-    size_t run = run_length(s, c);
-    scan_run(s, c, run);
-    c += run;
-    if (c % 512 < run && sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(s->search->conn->db)) {
+  int64_t start = bsv_clock_ns();
+  for (size_t i = 0; i < s->view->n_runs; i++) {
+    const bsv_run *run = &s->view->runs[i];
+    scan_blocks(s, run->blocks, run->n_blocks, run->first_chunk);
+    if (i % 64 == 63 && sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(s->search->conn->db)) {
       return SQLITE_INTERRUPT;
     }
   }
   compact(s);
+  s->search->conn->stats.scan_ns += bsv_clock_ns() - start;
+  s->search->conn->stats.passes++;
   return SQLITE_OK;
 }
 
@@ -256,15 +248,20 @@ static int scan_codes(two_stage *s) {
 static void sample_limit(two_stage *s) {
   size_t n_chunks = s->view->n_chunks, stride = (size_t)sqrt((double)n_chunks) * 4 / 5;
   size_t keep = s->keep, share = SAMPLE_PASSES;
+  int64_t start = bsv_clock_ns();
   if (stride < 2) return;
   if (share < 2 * s->search->top->k / stride) share = (size_t)(2 * s->search->top->k / stride);
   if (share >= keep) return;
   s->keep = share;
-  for (size_t c = stride / 2; c < n_chunks; c += stride) scan_run(s, c, 1);
+  for (size_t c = stride / 2; c < n_chunks; c += stride) {
+    const bsv_view_chunk *chunk = s->view->chunks[c];
+    scan_blocks(s, chunk->blocks, (chunk->n + BSV_BLOCK_ROWS - 1) / BSV_BLOCK_ROWS, c);
+  }
   compact(s);
   if (s->n < share) s->limit = FLT_MAX; /* a filter left too little to judge by */
   s->n = 0;
   s->keep = keep;
+  s->search->conn->stats.scan_ns += bsv_clock_ns() - start;
 }
 
 /* Scans and rescores until no row that was not rescored can be a hit. */
@@ -319,7 +316,7 @@ static int prepare_coarse(two_stage *s) {
   if (column->metric == BSV_COSINE && column->codec.coding == BSV_CODING_DOT) s->coarse.coarse.base += 1;
   s->kernel = column->rabitq.bits == 1 ? s->search->conn->kernels->coarse1 : s->search->conn->kernels->coarse4;
   s->keep = candidates_kept(s);
-  s->capacity = 2 * s->keep + RUN_ROWS;
+  s->capacity = 2 * s->keep + BSV_RUN_ROWS;
   s->floor = -INFINITY;
   s->limit = FLT_MAX;
   s->candidates = rc == SQLITE_OK ? sqlite3_malloc64(s->capacity * sizeof *s->candidates) : NULL;
@@ -345,6 +342,7 @@ static int exact_is_cheaper(const two_stage *s) {
 int bsv_search_own(bsv_search *search) {
   two_stage s = {.search = search};
   bsv_view *view = NULL;
+  memset(&search->conn->stats, 0, sizeof search->conn->stats);
   int rc = bsv_search_exact_query(search, &s.exact);
   if (rc == SQLITE_OK) rc = bsv_open_view(search->conn, search->column, &view);
   if (rc != SQLITE_OK) goto done;

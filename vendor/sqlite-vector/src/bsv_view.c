@@ -156,8 +156,6 @@ static int append_chunk(view_builder *builder, bsv_view_chunk *chunk) {
   bsv_view *view = builder->view;
   size_t i = view->n_chunks++;
   view->chunks[i] = chunk;
-  view->first_ids[i] = chunk->ids[0];
-  view->n_rows += chunk->n;
   if (i > 0 && view->chunks[i - 1]->ids[view->chunks[i - 1]->n - 1] >= chunk->ids[0]) return SQLITE_CORRUPT;
   return SQLITE_OK;
 }
@@ -199,13 +197,35 @@ static bsv_view *view_new(size_t n_chunks) {
   if (view == NULL) return NULL;
   memset(view, 0, sizeof *view);
   view->references = 1;
-  view->chunks = sqlite3_malloc64((n_chunks + 1) * (sizeof *view->chunks + sizeof *view->first_ids));
+  view->chunks = sqlite3_malloc64((n_chunks + 1) * (sizeof *view->chunks + sizeof *view->first_ids + sizeof *view->runs));
   if (view->chunks == NULL) {
     sqlite3_free(view);
     return NULL;
   }
   view->first_ids = (int64_t *)(void *)(view->chunks + n_chunks);
+  view->runs = (bsv_run *)(void *)(view->first_ids + n_chunks);
   return view;
+}
+
+/* Fills in what follows from the chunks. */
+static void view_complete(bsv_view *view) {
+  size_t full_bytes = BSV_CHUNK_ROWS / BSV_BLOCK_ROWS * bsv_block_bytes(view->code_bytes);
+  bsv_run *run = NULL;
+  for (size_t i = 0; i < view->n_chunks; i++) {
+    const bsv_view_chunk *chunk = view->chunks[i];
+    uint32_t n_blocks = (chunk->n + BSV_BLOCK_ROWS - 1) / BSV_BLOCK_ROWS;
+    view->first_ids[i] = chunk->ids[0];
+    view->n_rows += chunk->n;
+    if (run != NULL && i - run->first_chunk < BSV_RUN_CHUNKS && view->chunks[i - 1]->n == BSV_CHUNK_ROWS &&
+        chunk->blocks == view->chunks[i - 1]->blocks + full_bytes) {
+      run->n_blocks += n_blocks;
+    } else {
+      run = &view->runs[view->n_runs++];
+      run->blocks = chunk->blocks;
+      run->n_blocks = n_blocks;
+      run->first_chunk = (uint32_t)i;
+    }
+  }
 }
 
 int bsv_view_load(bsv_cache *cache, sqlite3 *db, const char *shadow, const bsv_codec *codec, size_t dim, bsv_view *base,
@@ -228,6 +248,7 @@ int bsv_view_load(bsv_cache *cache, sqlite3 *db, const char *shadow, const bsv_c
   }
   if (builder.arena && builder.arena->references == 0) arena_free(builder.arena);
   if (rc == SQLITE_OK) {
+    view_complete(builder.view);
     *view = builder.view;
   } else if (builder.view != NULL) {
     for (size_t i = 0; i < builder.n_headers; i++) { /* shared chunks that did not get into the view */
@@ -285,9 +306,7 @@ int bsv_view_with_rows(bsv_cache *cache, sqlite3_stmt *row, size_t row_bytes, co
   if (copy->row_sets == NULL) rc = SQLITE_NOMEM;
   for (size_t i = 0; rc == SQLITE_OK && i < view->n_chunks; i++) {
     copy->chunks[i] = bsv_view_share_chunk(cache, view, i);
-    copy->first_ids[i] = view->first_ids[i];
     copy->row_sets[i] = NULL;
-    copy->n_rows += view->chunks[i]->n;
     copy->n_chunks = i + 1;
     if (base != NULL && base->row_sets != NULL && base->row_bytes == row_bytes) {
       while (b < base->n_chunks && base->first_ids[b] < view->first_ids[i]) b++;
@@ -301,6 +320,7 @@ int bsv_view_with_rows(bsv_cache *cache, sqlite3_stmt *row, size_t row_bytes, co
     bsv_view_unref(cache, copy);
     return rc;
   }
+  view_complete(copy);
   *with_rows = copy;
   return SQLITE_OK;
 }

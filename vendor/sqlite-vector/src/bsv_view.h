@@ -43,12 +43,25 @@ typedef struct bsv_row_set {
   uint8_t *rows; /* n * row_bytes, in the same allocation */
 } bsv_row_set;
 
+/* Chunks whose blocks lie one behind the other in memory, all full but for the last. */
+typedef struct bsv_run {
+  const uint8_t *blocks;
+  uint32_t n_blocks;
+  uint32_t first_chunk;
+} bsv_run;
+
+/* Most chunks of a run: what a kernel scans before the limit is looked at again. */
+#define BSV_RUN_CHUNKS 8
+#define BSV_RUN_ROWS (BSV_RUN_CHUNKS * BSV_CHUNK_ROWS)
+
 typedef struct bsv_view {
   int references; /* guarded by the cache's mutex */
   int64_t lineage, stamp, generation;
   size_t n_chunks;
   bsv_view_chunk **chunks; /* in rowid order */
-  int64_t *first_ids;      /* of each chunk; one allocation with `chunks` */
+  int64_t *first_ids;      /* of each chunk; one allocation with `chunks` and `runs` */
+  bsv_run *runs;           /* all chunks in order, so that a scan does not have to look at each */
+  size_t n_runs;
   uint64_t n_rows;
   size_t code_bytes;
   size_t row_bytes;       /* of an exact vector; 0 unless they are loaded */
