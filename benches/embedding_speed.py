@@ -2,7 +2,8 @@
 
 What it measures, on the Markdown files of a folder:
 - texts per second and peak memory over passages of notes (cut at headings, at most 300 words: lengths vary) and
-  over passages of 200 words (lengths alike), each system in a process of its own, rounds interleaved;
+  over passages that fill the model (lengths alike), each system in a process of its own, rounds interleaved; no
+  passage is longer than the model takes, since plain fastembed would leave its rest out;
 - a query in a fresh process: imports, loading, first query; and a warm query.
 
     python benches/embedding_speed.py --notes FOLDER [--texts 256] [--rounds 3] [--model-path DIR]
@@ -49,16 +50,29 @@ QUERIES = (
 )
 
 
-def passages(folder: Path, *, words: int, at_headings: bool) -> Iterator[str]:
-    """Pieces of at most `words` words of each Markdown file, in a fixed order."""
+def passages(folder: Path, model_path: Path | None, *, full: bool) -> Iterator[str]:
+    """Pieces of each Markdown file that fit the model: sections, or beginnings that fill it; in a fixed order."""
+    from tokenizers import Tokenizer
+
+    from bearsearch.embedding.windows import split
+
+    choice, _ = chosen(model_path)
+    tokenizer = Tokenizer.from_file(str(choice.files.tokenizer_folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    limit = choice.spec.max_tokens - tokenizer.num_special_tokens_to_add(False)
     for path in sorted(folder.rglob("*.md")):
         text = path.read_text(encoding="utf-8", errors="replace")
-        for section in re.split(r"(?m)^(?=#{1,6} )", text) if at_headings else [text]:
-            found = list(re.finditer(r"\S+", section))
-            for start in range(0, len(found), words):
-                part = found[start : start + words]
-                if at_headings or len(part) == words:
-                    yield section[part[0].start() : part[-1].end()]
+        if full:
+            ends = [end for _, end in tokenizer.encode(text, add_special_tokens=False).offsets]
+            if len(ends) >= limit:
+                yield text[: ends[limit - 1]]
+            continue
+        for section in re.split(r"(?m)^(?=#{1,6} )", text):
+            words = list(re.finditer(r"\S+", section))
+            for start in range(0, len(words), 300):
+                part = words[start : start + 300]
+                yield from split(section[part[0].start() : part[-1].end()], tokenizer, limit=limit)
 
 
 # One system in one process: reads texts, prints one line of JSON.
@@ -98,6 +112,12 @@ def chosen(model_path: Path | None, *, prepared: bool = False) -> tuple[Any, Any
 
 def child(system: str, model_path: Path | None) -> None:
     """Runs one system on the texts of standard input."""
+    if system == "prepare":
+        from bearsearch.config import load_settings
+        from bearsearch.embedding.prepare import prepare
+
+        prepare(load_settings())
+        return
     started = time.perf_counter()
     if system.startswith("fastembed"):
         batch = int(system.rsplit(maxsplit=1)[-1])
@@ -139,12 +159,11 @@ def child(system: str, model_path: Path | None) -> None:
 # The parent: rounds of children, and tables.
 
 
-def measure(system: str, texts: list[str], model_path: Path | None, home: str) -> dict[str, float]:
-    """One child's numbers, and the wall time of the whole process."""
+def run_child(system: str, texts: list[str], model_path: Path | None, home: str) -> str:
+    """What a child process printed."""
     command = [sys.executable, __file__, "--child", system]
     if model_path is not None:
         command += ["--model-path", str(model_path)]
-    started = time.perf_counter()
     done = subprocess.run(
         command,
         input=json.dumps(texts),
@@ -156,7 +175,14 @@ def measure(system: str, texts: list[str], model_path: Path | None, home: str) -
     )
     if done.returncode:
         raise SystemExit(f"{system} failed:\n{done.stderr}")
-    return {**json.loads(done.stdout), "process_s": time.perf_counter() - started}
+    return done.stdout
+
+
+def measure(system: str, texts: list[str], model_path: Path | None, home: str) -> dict[str, float]:
+    """One child's numbers, and the wall time of the whole process."""
+    started = time.perf_counter()
+    printed = run_child(system, texts, model_path, home)
+    return {**json.loads(printed), "process_s": time.perf_counter() - started}
 
 
 def throughput(title: str, texts: list[str], args: argparse.Namespace, home: str) -> None:
@@ -184,16 +210,19 @@ def throughput(title: str, texts: list[str], args: argparse.Namespace, home: str
 
 def cold(args: argparse.Namespace, home: str) -> None:
     """A query in a fresh process."""
-    print(f"\na query in a fresh process, median of {args.rounds * 3} (ms)")
-    print(f"{'system':<22}{'import+load':>12}{'first query':>12}{'warm query':>12}{'process':>9}")
+    print(f"\na query in a fresh process, median of {args.rounds * 3}, then the best (ms)")
+    print(f"{'system':<22}{'import+load':>15}{'first query':>15}{'warm query':>15}{'process':>15}")
     systems = [system for system in args.systems if system not in ("fastembed batch 256", "fastembed batch 32")]
     runs: dict[str, list[dict[str, float]]] = {system: [] for system in systems}
     for _ in range(args.rounds * 3):
         for system in systems:
             runs[system].append(measure(system, [], args.model_path, home))
     for system, rounds in runs.items():
-        middle = [1000 * statistics.median(run[key] for run in rounds) for key in COLUMNS]
-        print(f"{system:<22}{middle[0]:>12.0f}{middle[1]:>12.0f}{middle[2]:>12.1f}{middle[3]:>9.0f}")
+        cells = [
+            f"{1000 * statistics.median(run[key] for run in rounds):.0f} / {1000 * min(run[key] for run in rounds):.0f}"
+            for key in COLUMNS
+        ]
+        print(f"{system:<22}" + "".join(f"{cell:>15}" for cell in cells))
 
 
 COLUMNS = ("load_s", "first_query_s", "warm_query_s", "process_s")
@@ -217,12 +246,10 @@ def main() -> None:
     pick = random.Random(SEED)
     with tempfile.TemporaryDirectory() as home:
         if any("prepared" in system for system in args.systems):
-            from bearsearch.config import load_settings
-            from bearsearch.embedding.prepare import prepare
-
-            prepare(load_settings(environ={"BEARSEARCH_HOME": home}))
-        for title, words, at_headings in (("passages of notes", 300, True), ("passages of 200 words", 200, False)):
-            found = list(passages(args.notes, words=words, at_headings=at_headings))
+            # In a process of its own: a child's peak memory begins with that of its parent.
+            run_child("prepare", [], None, home)
+        for title, full in (("passages of notes", False), ("passages that fill the model", True)):
+            found = list(passages(args.notes, args.model_path, full=full))
             throughput(title, pick.sample(found, min(args.texts, len(found))), args, home)
         cold(args, home)
 
