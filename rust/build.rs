@@ -11,7 +11,13 @@ fn main() {
 
     let base = || {
         let mut build = cc::Build::new();
-        build.include(&sqlite).include(&src).define("SQLITE_CORE", None).opt_level(3).warnings(true).extra_warnings(true);
+        build
+            .include(&sqlite)
+            .include(&src)
+            .define("SQLITE_CORE", None)
+            .opt_level(3)
+            .warnings(true)
+            .extra_warnings(true);
         build.flag_if_supported("-std=c11");
         build
     };
@@ -24,8 +30,15 @@ fn main() {
             vec!["/arch:AVX512"]
         } else {
             vec![
-                "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni", "-mavx512vbmi",
-                "-mavx512vpopcntdq", "-mfma", "-mf16c",
+                "-mavx512f",
+                "-mavx512bw",
+                "-mavx512dq",
+                "-mavx512vl",
+                "-mavx512vnni",
+                "-mavx512vbmi",
+                "-mavx512vpopcntdq",
+                "-mfma",
+                "-mf16c",
             ]
         };
         special.push(("bsv_kernels_avx2.c", avx2));

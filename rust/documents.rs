@@ -8,9 +8,11 @@ use crate::{
     chunk::{self, Chunk, ChunkPolicy},
     embeddings,
     error::Result,
-    fulltext,
+    fulltext, lexicon,
+    measure::measure_without_tokens,
     names::fold,
     source::Document,
+    store::meta,
 };
 
 /// A document with everything that can be computed without the index.
@@ -53,6 +55,7 @@ fn hashed_chunks(title: &str, text: &str, policy: &ChunkPolicy) -> Vec<(Chunk, [
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result<()> {
+    lexicon::advance(tx)?;
     let Prepared { document, content_hash, chunks } = prepared;
     let stored: Option<(i64, Vec<u8>)> = tx
         .prepare_cached("SELECT id, content_hash FROM documents WHERE source_id = ?1 AND external_id = ?2")?
@@ -130,7 +133,13 @@ struct Content<'a> {
     tags: &'a str,
 }
 
-fn store_chunks(tx: &Transaction<'_>, document_id: i64, content: &Content<'_>, chunks: &[(Chunk, [u8; 16])]) -> Result<()> {
+fn store_chunks(
+    tx: &Transaction<'_>,
+    document_id: i64,
+    content: &Content<'_>,
+    chunks: &[(Chunk, [u8; 16])],
+) -> Result<()> {
+    let mut first = None;
     for (chunk, hash) in chunks {
         let text_id = embeddings::text_id(tx, hash)?;
         tx.prepare_cached(
@@ -148,10 +157,17 @@ fn store_chunks(tx: &Transaction<'_>, document_id: i64, content: &Content<'_>, c
             text_id
         ])?;
         let id = tx.last_insert_rowid();
+        first.get_or_insert(id);
         let body = &content.text[chunk.start_byte..chunk.end_byte];
         let row = fulltext::Row { id, title: content.title, heading: &chunk.heading, body, tags: content.tags };
         fulltext::insert(tx, &row)?;
     }
+    let words = measure_without_tokens(content.title).words + measure_without_tokens(content.text).words;
+    tx.prepare_cached("UPDATE documents SET first_chunk = ?2, words = ?3 WHERE id = ?1")?.execute(params![
+        document_id,
+        first,
+        words
+    ])?;
     Ok(())
 }
 
@@ -198,6 +214,7 @@ pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }
+    lexicon::advance(tx)?;
     let freed = fulltext::erasing(tx, ids.len(), |tx| {
         ids.iter().try_fold(Vec::new(), |mut freed, id| {
             freed.extend(remove_chunks(tx, *id)?);
@@ -214,6 +231,7 @@ pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn clear_source(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
+    lexicon::advance(tx)?;
     let ids: Vec<i64> = tx
         .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
         .query_map([source_id], |row| row.get(0))?
@@ -241,10 +259,18 @@ fn remove_row(tx: &Transaction<'_>, id: i64) -> Result<()> {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
+    lexicon::advance(tx)?;
+    // Only texts that lose their chunks here may go: salvaged ones wait for theirs.
+    let held: Vec<i64> = tx
+        .prepare("SELECT DISTINCT text_id FROM chunks")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
     fulltext::clear(tx)?;
     tx.execute("DELETE FROM chunks", [])?;
-    let ids: Vec<i64> =
-        tx.prepare_cached("SELECT id FROM documents")?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM documents")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
     for id in ids {
         let (title, text, tags): (String, String, String) = tx
             .prepare_cached(
@@ -254,7 +280,28 @@ pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
         let chunks = hashed_chunks(&title, &text, policy);
         store_chunks(tx, id, &Content { title: &title, text: &text, tags: &tags }, &chunks)?;
     }
-    embeddings::prune_unused(tx)
+    embeddings::prune_texts(tx, &held)
+}
+
+/// Fills the full-text tables again after a change of the layout, with the chunks cut as they were.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn refill(tx: &Transaction<'_>) -> Result<()> {
+    let word: Option<String> = meta(tx, CHUNK_POLICY)?;
+    rechunk_all(tx, &policy_from_word(word.as_deref(), None).0)
+}
+
+/// Key of the chunk policy in `meta`.
+pub const CHUNK_POLICY: &str = "chunk_policy";
+
+/// The policy for a model that takes `max_tokens`, or else the one that `stored` names, and the word for it.
+pub fn policy_from_word(stored: Option<&str>, max_tokens: Option<usize>) -> (ChunkPolicy, String) {
+    let stored = stored.and_then(|word| word.rsplit('/').next()?.parse().ok());
+    let policy = ChunkPolicy { max_tokens: max_tokens.or(stored), ..ChunkPolicy::default() };
+    let tokens = policy.max_tokens.map_or_else(|| "any".to_owned(), |tokens| tokens.to_string());
+    let word = format!("{}/{}/{}/{tokens}", policy.max_words, policy.min_words, policy.overlap_words);
+    (policy, word)
 }
 
 /// What stands for an id where the id itself must not be kept.

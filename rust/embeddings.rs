@@ -4,8 +4,6 @@
 //! vector survives whatever happens to documents, and never meets a vector of another model. Computing vectors and
 //! scanning them are elsewhere (the Python package; `vector`).
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
@@ -13,6 +11,7 @@ use crate::{
     error::{Error, Result},
     schema,
     store::Store,
+    vector,
 };
 
 /// A model as the index knows it.
@@ -115,6 +114,7 @@ fn check_dimension(model: ModelRow, dim: usize) -> Result<ModelRow> {
 }
 
 fn drop_model(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    vector::forget(tx, id)?;
     tx.execute_batch(&format!("DROP TABLE IF EXISTS {}", schema::embeddings_table(id)))?;
     tx.execute("DELETE FROM pending WHERE model_id = ?1", [id])?;
     tx.execute("DELETE FROM embedding_failures WHERE model_id = ?1", [id])?;
@@ -141,9 +141,8 @@ pub fn coverage(conn: &Connection, model_id: i64) -> Result<Coverage> {
 /// # Errors
 /// [`Error::Sqlite`].
 pub fn pending(conn: &Connection, model_id: i64, after: i64, limit: usize) -> Result<Vec<PendingText>> {
-    let mut ids = conn.prepare_cached(
-        "SELECT text_id FROM pending WHERE model_id = ?1 AND text_id > ?2 ORDER BY text_id LIMIT ?3",
-    )?;
+    let mut ids = conn
+        .prepare_cached("SELECT text_id FROM pending WHERE model_id = ?1 AND text_id > ?2 ORDER BY text_id LIMIT ?3")?;
     let ids: Vec<i64> =
         ids.query_map(params![model_id, after, limit], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut place = conn.prepare_cached(
@@ -186,7 +185,8 @@ pub fn add(store: &Store, model_id: i64, ids: &[i64], vectors: &[f32]) -> Result
         }
         let table = schema::embeddings_table(model_id);
         let mut waits = tx.prepare_cached("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2")?;
-        let mut insert = tx.prepare_cached(&format!("INSERT OR REPLACE INTO {table} (id, embedding) VALUES (?1, ?2)"))?;
+        let mut insert =
+            tx.prepare_cached(&format!("INSERT OR REPLACE INTO {table} (id, embedding) VALUES (?1, ?2)"))?;
         let mut stored = 0;
         let mut bytes = Vec::with_capacity(dim * 4);
         for (id, vector) in ids.iter().zip(vectors.chunks_exact(dim)) {
@@ -203,6 +203,24 @@ pub fn add(store: &Store, model_id: i64, ids: &[i64], vectors: &[f32]) -> Result
     })
 }
 
+/// Quantizes what changed among the live model's vectors, once scans would notice it. Returns whether it did.
+///
+/// # Errors
+/// The index errors.
+pub fn quantize(store: &Store) -> Result<bool> {
+    let due = |conn: &Connection| match live_model(conn)? {
+        Some(model) if vector::is_due(conn, &model)? => Ok(Some(model)),
+        _ => Ok(None),
+    };
+    if store.read(due)?.is_none() {
+        return Ok(false);
+    }
+    store.write(|tx| {
+        let model = due(tx)?;
+        model.as_ref().map_or(Ok(()), |model| vector::quantize(tx, model)).map(|()| model.is_some())
+    })
+}
+
 /// Records that texts could not be embedded, so that the others go on without them.
 ///
 /// # Errors
@@ -211,7 +229,10 @@ pub fn fail(store: &Store, model_id: i64, failures: &[(i64, String)]) -> Result<
     store.write(|tx| {
         for (id, reason) in failures {
             if tx.execute("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2", [model_id, *id])? > 0 {
-                tx.execute("INSERT OR REPLACE INTO embedding_failures VALUES (?1, ?2, ?3)", params![model_id, id, reason])?;
+                tx.execute(
+                    "INSERT OR REPLACE INTO embedding_failures VALUES (?1, ?2, ?3)",
+                    params![model_id, id, reason],
+                )?;
             }
         }
         make_live_when_complete(tx, model_id)
@@ -283,16 +304,14 @@ pub(crate) fn prune_texts(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
 /// # Errors
 /// The index errors.
 pub fn prune_all(store: &Store) -> Result<()> {
-    store.write(|tx| prune_unused(tx))
-}
-
-pub(crate) fn prune_unused(tx: &Transaction<'_>) -> Result<()> {
-    let models = models(tx)?;
-    let unused: Vec<i64> = tx
-        .prepare("SELECT id FROM texts WHERE id NOT IN (SELECT text_id FROM chunks)")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    unused.into_iter().try_for_each(|id| remove_text(tx, &models, id))
+    store.write(|tx| {
+        let models = models(tx)?;
+        let unused: Vec<i64> = tx
+            .prepare("SELECT id FROM texts WHERE id NOT IN (SELECT text_id FROM chunks)")?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        unused.into_iter().try_for_each(|id| remove_text(tx, &models, id))
+    })
 }
 
 fn remove_text(tx: &Transaction<'_>, models: &[ModelRow], id: i64) -> Result<()> {
@@ -300,26 +319,9 @@ fn remove_text(tx: &Transaction<'_>, models: &[ModelRow], id: i64) -> Result<()>
         let table = schema::embeddings_table(model.id);
         tx.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?.execute([id])?;
         tx.prepare_cached("DELETE FROM pending WHERE model_id = ?1 AND text_id = ?2")?.execute([model.id, id])?;
-        tx.prepare_cached("DELETE FROM embedding_failures WHERE model_id = ?1 AND text_id = ?2")?.execute([model.id, id])?;
+        tx.prepare_cached("DELETE FROM embedding_failures WHERE model_id = ?1 AND text_id = ?2")?
+            .execute([model.id, id])?;
     }
     tx.prepare_cached("DELETE FROM texts WHERE id = ?1")?.execute([id])?;
     Ok(())
-}
-
-/// Loads vectors of `ids` (text ids of `model`), those that exist.
-///
-/// # Errors
-/// [`Error::Sqlite`].
-pub fn load(conn: &Connection, model: &ModelRow, ids: &[i64]) -> Result<HashMap<i64, Vec<f32>>> {
-    let table = schema::embeddings_table(model.id);
-    let mut statement = conn.prepare_cached(&format!("SELECT embedding FROM {table} WHERE id = ?1"))?;
-    let mut found = HashMap::with_capacity(ids.len());
-    for id in ids {
-        let vector = statement.query_row([id], |row| Ok(row.get_ref(0)?.as_blob()?.to_vec())).optional()?;
-        if let Some(bytes) = vector.filter(|bytes| bytes.len() == model.dim * 4) {
-            let (values, _) = bytes.as_chunks::<4>();
-            found.insert(*id, values.iter().map(|value| f32::from_le_bytes(*value)).collect());
-        }
-    }
-    Ok(found)
 }

@@ -1,11 +1,12 @@
-//! The only room that calls C: the vector extension's registration on a connection, and the file layer that keeps
-//! sources unwritten (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
+//! The only room that calls C: the vector extension on a connection, what FTS5 is taught (`fts5`), and the file layer that
+//! keeps sources unwritten (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
 
+pub mod fts5;
 pub mod read_only_vfs;
 
 use std::{
-    ffi::{c_char, c_int},
-    ptr,
+    ffi::{c_int, c_void},
+    ptr::NonNull,
 };
 
 use rusqlite::{Connection, ffi};
@@ -13,20 +14,56 @@ use rusqlite::{Connection, ffi};
 use crate::error::Result;
 
 unsafe extern "C" {
-    fn sqlite3_vector_init(
-        db: *mut ffi::sqlite3,
-        error: *mut *mut c_char,
-        api: *const ffi::sqlite3_api_routines,
-    ) -> c_int;
+    fn bsv_cache_new() -> *mut c_void;
+    fn bsv_cache_unref(cache: *mut c_void);
+    fn bsv_cache_bytes(cache: *mut c_void) -> i64;
+    fn bsv_register(db: *mut ffi::sqlite3, cache: *mut c_void) -> c_int;
 }
 
-/// Registers the vector functions on `conn`, and on that connection alone.
+/// Quantized vectors in memory, shared by all connections that are registered with the same object.
+#[derive(Debug)]
+pub struct VectorCache(NonNull<c_void>);
+
+// SAFETY: `sqlite-vector.h` promises that every function on a cache may be called from any thread.
+unsafe impl Send for VectorCache {}
+// SAFETY: as above; the cache guards its own state.
+unsafe impl Sync for VectorCache {}
+
+impl VectorCache {
+    /// An empty cache.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite) when memory is out.
+    pub fn new() -> Result<Self> {
+        // SAFETY: takes nothing; returns null or a cache with one reference, which `drop` gives back.
+        NonNull::new(unsafe { bsv_cache_new() }).map(Self).ok_or_else(|| refused(ffi::SQLITE_NOMEM))
+    }
+
+    /// Bytes that the codes take at this moment.
+    pub fn size_bytes(&self) -> u64 {
+        // SAFETY: the pointer is valid until `drop`.
+        u64::try_from(unsafe { bsv_cache_bytes(self.0.as_ptr()) }).unwrap_or(0)
+    }
+}
+
+impl Drop for VectorCache {
+    fn drop(&mut self) {
+        // SAFETY: gives back the one reference taken in `new`; connections hold references of their own.
+        unsafe { bsv_cache_unref(self.0.as_ptr()) }
+    }
+}
+
+/// Registers the vector functions on `conn`, and on that connection alone; its quantized vectors live in `cache`.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a registration.
-pub fn register_vector(conn: &Connection) -> Result<()> {
-    // SAFETY: `conn` is borrowed, so its handle stays open for the whole call. The extension is built with
-    // SQLITE_CORE and never reads the third argument; a null second argument means that no message is wanted.
-    let rc = unsafe { sqlite3_vector_init(conn.handle(), ptr::null_mut(), ptr::null()) };
-    if rc == ffi::SQLITE_OK { Ok(()) } else { Err(rusqlite::Error::SqliteFailure(ffi::Error::new(rc), None).into()) }
+pub fn register_vector(conn: &Connection, cache: &VectorCache) -> Result<()> {
+    // SAFETY: `conn` is borrowed, so its handle stays open for the whole call; `cache` is valid, and the connection
+    // takes a reference of its own.
+    let rc = unsafe { bsv_register(conn.handle(), cache.0.as_ptr()) };
+    if rc == ffi::SQLITE_OK { Ok(()) } else { Err(refused(rc)) }
+}
+
+pub(crate) fn refused(rc: c_int) -> crate::error::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(rc), None).into()
 }

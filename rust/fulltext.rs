@@ -43,8 +43,10 @@ pub fn insert(tx: &Transaction<'_>, row: &Row<'_>) -> Result<()> {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn remove(tx: &Transaction<'_>, row: &Row<'_>) -> Result<()> {
-    tx.prepare_cached("INSERT INTO words (words, rowid, title, heading, body, tags) VALUES ('delete', ?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![row.id, row.title, row.heading, row.body, row.tags])?;
+    tx.prepare_cached(
+        "INSERT INTO words (words, rowid, title, heading, body, tags) VALUES ('delete', ?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![row.id, row.title, row.heading, row.body, row.tags])?;
     tx.prepare_cached("INSERT INTO trigrams (trigrams, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)")?
         .execute(params![row.id, row.title, row.body])?;
     Ok(())

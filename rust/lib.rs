@@ -3,14 +3,17 @@
 //! No embedding model, no terminal and no protocol: those live in the Python package, which reaches this crate through
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
+pub mod bm25;
 pub mod chunk;
 pub mod documents;
 pub mod embeddings;
 pub mod error;
 mod ffi;
+pub mod forms;
 mod fulltext;
 pub mod fusion;
 pub mod lexical;
+pub mod lexicon;
 pub mod library;
 pub mod measure;
 pub mod names;
@@ -24,6 +27,7 @@ pub mod snippet;
 pub mod source;
 pub mod store;
 pub mod sync;
+pub mod tokenizer;
 pub mod vector;
 pub mod wordpiece;
 

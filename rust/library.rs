@@ -31,7 +31,8 @@ pub struct DocumentRow {
     pub url: Option<String>,
 }
 
-const COLUMNS: &str = "d.id, d.external_id, s.name, d.title, d.created_at_ms, d.updated_at_ms, d.archived, d.pinned, d.locked, d.url";
+const COLUMNS: &str =
+    "d.id, d.external_id, s.name, d.title, d.created_at_ms, d.updated_at_ms, d.archived, d.pinned, d.locked, d.url";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<DocumentRow> {
     Ok(DocumentRow {
@@ -92,7 +93,8 @@ pub fn find(conn: &Connection, reference: &str, scope: &Scope) -> Result<Vec<Doc
         );
         let mut statement = conn.prepare_cached(&sql)?;
         let parameters = values.into_iter().chain(scope.parameters().iter().cloned());
-        let rows = statement.query_map(params_from_iter(parameters), from_row)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let rows =
+            statement.query_map(params_from_iter(parameters), from_row)?.collect::<rusqlite::Result<Vec<_>>>()?;
         rows.into_iter().map(|row| with_tags(conn, row)).collect()
     };
     let word = |word: &str| Value::Text(word.to_owned());

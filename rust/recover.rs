@@ -23,6 +23,20 @@ const APPLICATION_ID_OFFSET: usize = 68;
 /// Failed reads at different places after which a table is given up.
 const MAX_FAILURES: u32 = 10_000;
 
+/// Moves the damaged index at `path` aside and makes a new one with the vectors that could be saved; returns their number.
+///
+/// # Errors
+/// As [`set_aside`] and [`salvage`].
+pub fn replace(path: &Path, ours: bool) -> Result<usize> {
+    let aside = set_aside(path, ours)?;
+    salvage(&aside, &Store::open(path)?)
+}
+
+/// Where the damaged index of `path` is kept.
+pub fn aside(path: &Path) -> PathBuf {
+    with_suffix(path, ".damaged")
+}
+
 /// Moves the damaged index at `path` to `PATH.damaged`, with its WAL, both readable by their owner only.
 ///
 /// A file that does not carry our application id is left alone unless `ours` says that nobody else can have put it there.
@@ -34,7 +48,7 @@ pub fn set_aside(path: &Path, ours: bool) -> Result<PathBuf> {
     if !ours && !carries_our_id(path) {
         return Err(unusable("it is not a bearsearch index, so it was left as it is".to_owned()));
     }
-    let aside = with_suffix(path, ".damaged");
+    let aside = aside(path);
     for suffix in ["", "-wal", "-shm"] {
         let (from, to) = (with_suffix(path, suffix), with_suffix(&aside, suffix));
         let _ = fs::remove_file(&to);

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 use crate::error::Result;
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
 pub const APPLICATION_ID: i32 = 0x6273_6978;
@@ -15,7 +15,7 @@ pub const APPLICATION_ID: i32 = 0x6273_6978;
 /// Vectors of 384 float32 fill 4 KiB pages to three quarters only; 8 KiB pages hold five of them with little waste.
 pub const PAGE_SIZE_BYTES: u32 = 8192;
 
-const VERSION_1: &str = r"
+const TABLES: &str = r"
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 CREATE TABLE sources (
@@ -44,11 +44,16 @@ CREATE TABLE documents (
     pinned INTEGER NOT NULL,
     locked INTEGER NOT NULL,
     url TEXT,
+    -- The row id of the document's first chunk; its other chunks follow. NULL while it has none.
+    first_chunk INTEGER,
+    -- Length of title and text, in words.
+    words INTEGER NOT NULL DEFAULT 0,
     UNIQUE (source_id, external_id)
 );
 CREATE INDEX documents_by_external_id ON documents (external_id);
 CREATE INDEX documents_by_title ON documents (folded_title);
 CREATE INDEX documents_by_date ON documents (updated_at_ms);
+CREATE INDEX documents_by_chunk ON documents (first_chunk, words);
 
 CREATE TABLE document_texts (document_id INTEGER PRIMARY KEY REFERENCES documents (id), text TEXT NOT NULL, tags TEXT NOT NULL);
 
@@ -116,12 +121,25 @@ SELECT c.id AS id, d.title AS title, c.heading AS heading,
        t.tags AS tags
 FROM chunks c JOIN documents d ON d.id = c.document_id JOIN document_texts t ON t.document_id = d.id;
 
-CREATE VIRTUAL TABLE words USING fts5 (
-    title, heading, body, tags, content = 'chunk_rows', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
-);
 CREATE VIRTUAL TABLE trigrams USING fts5 (
     title, body, content = 'chunk_rows', content_rowid = 'id', tokenize = 'trigram remove_diacritics 1'
 );
+";
+
+/// Whole words by our own tokenizer (`tokenizer`), and its vocabulary.
+const WORDS: &str = r"
+CREATE VIRTUAL TABLE words USING fts5 (
+    title, heading, body, tags, content = 'chunk_rows', content_rowid = 'id', tokenize = 'bearsearch'
+);
+CREATE VIRTUAL TABLE words_vocabulary USING fts5vocab (words, row);
+";
+
+/// From version 1: the words table had `porter unicode61`, and documents no length.
+const FROM_1: &str = r"
+DROP TABLE words;
+ALTER TABLE documents ADD COLUMN first_chunk INTEGER;
+ALTER TABLE documents ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX documents_by_chunk ON documents (first_chunk, words);
 ";
 
 /// Creates the newest layout in an empty database.
@@ -129,8 +147,23 @@ CREATE VIRTUAL TABLE trigrams USING fts5 (
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.
 pub fn create(tx: &Transaction<'_>) -> Result<()> {
-    tx.execute_batch(VERSION_1)?;
+    tx.execute_batch(TABLES)?;
+    tx.execute_batch(WORDS)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    Ok(())
+}
+
+/// Brings the layout from an older version to the newest. The full-text tables may be empty afterwards: whoever calls this
+/// fills them again.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.
+pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<()> {
+    if from < 2 {
+        tx.execute_batch(FROM_1)?;
+        tx.execute_batch(WORDS)?;
+    }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(())
 }

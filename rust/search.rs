@@ -3,7 +3,7 @@
 //! The legs themselves are `lexical` and `vector`; the arithmetic of lists is `fusion`; reading a person's words is
 //! `query`. No model is known here: an embedding comes with the request, or a reason why there is none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -13,7 +13,7 @@ use crate::{
     fusion::{self, Ranking},
     lexical::{self, ChunkHit},
     library::{self, DocumentRow},
-    query::{self, Match, Query},
+    query::{self, Query},
     scope::{Filters, Scope},
     snippet::{self, Excerpt, Terms},
     store::{Store, meta},
@@ -64,9 +64,7 @@ impl Mode {
         [Self::Auto, Self::Hybrid, Self::Fts, Self::Vector, Self::Like]
             .into_iter()
             .find(|mode| mode.as_str() == word)
-            .ok_or_else(|| {
-                Error::Usage(format!("there is no mode \"{word}\"; use auto, hybrid, fts, vector or like"))
-            })
+            .ok_or_else(|| Error::Usage(format!("there is no mode \"{word}\"; use auto, hybrid, fts, vector or like")))
     }
 }
 
@@ -171,7 +169,7 @@ pub struct Response {
 #[derive(Debug, Clone, Default)]
 struct LegRanking {
     documents: Vec<i64>,
-    best: HashMap<i64, ChunkHit>,
+    best: HashMap<i64, (usize, ChunkHit)>,
 }
 
 impl LegRanking {
@@ -181,22 +179,52 @@ impl LegRanking {
         for hit in hits {
             ranking.best.entry(hit.document_id).or_insert_with(|| {
                 ranking.documents.push(hit.document_id);
-                *hit
+                (ranking.documents.len(), *hit)
             });
         }
         ranking
     }
 
-    fn rank(&self, document_id: i64) -> Option<usize> {
-        self.documents.iter().position(|&id| id == document_id).map(|index| index + 1)
+    /// The document's place in the list, from 1, and its best chunk.
+    fn place(&self, document_id: i64) -> Option<(usize, ChunkHit)> {
+        self.best.get(&document_id).copied()
+    }
+
+    fn votes(&self, weight: f64) -> Ranking {
+        let entry = |id: &i64| self.best.get(id).map(|(_, hit)| (*id, hit.score));
+        Ranking { weight, entries: self.documents.iter().filter_map(entry).collect() }
     }
 }
 
-/// What all legs found for one query.
-struct Found {
-    text: Result<Option<LegRanking>>,
+/// What the text leg found for one query.
+#[derive(Debug, Default)]
+struct TextFound {
+    words: LegRanking,
+    /// Parts of words; None when whole words found enough.
     typo: Option<LegRanking>,
+    terms: Vec<(String, bool)>,
+}
+
+/// What all legs found for one query; a leg that was not asked is None.
+struct Found {
+    scope: Scope,
+    text: Option<Result<TextFound>>,
     vector: Option<LegRanking>,
+    like: Option<LegRanking>,
+}
+
+impl Found {
+    fn words(&self) -> Option<&LegRanking> {
+        Some(&self.text.as_ref()?.as_ref().ok()?.words)
+    }
+
+    fn typo(&self) -> Option<&LegRanking> {
+        self.text.as_ref()?.as_ref().ok()?.typo.as_ref()
+    }
+
+    fn text_error(&self) -> Option<&Error> {
+        self.text.as_ref()?.as_ref().err()
+    }
 }
 
 /// Answers a request.
@@ -209,168 +237,166 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
         return Err(Error::Usage("limit is 0; ask for at least 1 note".to_owned()));
     }
     let today = jiff::ZonedDateTime::now().date();
-    let parsed: Vec<Query> = request.queries.iter().map(|input| query::parse(&input.text, today)).collect();
-    if parsed.iter().all(|query| query.is_empty()) {
+    let queries: Vec<Query> = request.queries.iter().map(|input| query::parse(&input.text, today)).collect();
+    if queries.iter().all(Query::is_empty) {
         return Err(Error::Usage("the query is empty; give at least one word or a filter such as tag:NAME".to_owned()));
     }
-    let wanted = request.limit.max(MIN_CANDIDATES);
     let model = store.read(embeddings::live_model)?;
-    let (vector_allowed, vector_reason) = vector_leg(request, model.as_ref());
-    let text_allowed = matches!(request.mode, Mode::Auto | Mode::Hybrid | Mode::Fts);
+    let no_vector = why_no_vector(request, model.as_ref());
+    let model = model.filter(|_| no_vector.is_none());
 
-    let mut found = Vec::new();
-    for (input, query) in request.queries.iter().zip(&parsed) {
-        let scope = Scope::new(&query::filters(query, &request.filters));
-        let text = || -> Result<(Option<LegRanking>, Option<LegRanking>)> {
-            if text_allowed { store.read(|conn| text_leg(conn, query, &scope, wanted)) } else { Ok((None, None)) }
-        };
-        let meaning = || -> Result<Option<LegRanking>> {
-            match (&model, &input.embedding) {
-                (Some(model), Some(embedding)) if vector_allowed => store
-                    .read(|conn| Ok(Some(LegRanking::new(&vector::nearest(conn, model, embedding, &scope, wanted)?)))),
-                _ => Ok(None),
-            }
-        };
-        // Both legs read; each has a connection of its own, so the slower one decides how long the answer takes.
-        let (words, vector) = if text_allowed && vector_allowed && input.embedding.is_some() {
-            std::thread::scope(|scope| {
-                let vector = scope.spawn(meaning);
-                let words = text();
-                (words, vector.join().unwrap_or_else(|_| Err(Error::Usage("the vector scan stopped".to_owned()))))
-            })
-        } else {
-            (text(), meaning())
-        };
-        let (text, typo) = match words {
-            Ok((text, typo)) => (Ok(text), typo),
-            Err(error) => (Err(error), None),
-        };
-        found.push((scope, Found { text, typo, vector: vector? }));
+    let mut found = Vec::with_capacity(queries.len());
+    for (input, query) in request.queries.iter().zip(&queries) {
+        found.push(run_legs(store, request, query, input.embedding.as_deref(), model.as_ref())?);
     }
-
-    let text_error = found.iter().find_map(|(_, found)| found.text.as_ref().err().map(Error::to_string));
-    let nothing_ran = found.iter().all(|(_, found)| !matches!(found.text, Ok(Some(_))) && found.vector.is_none());
-    let like_runs = request.mode == Mode::Like || (request.mode != Mode::Vector && (text_error.is_some() || nothing_ran));
-    let mut like = Vec::new();
-    if like_runs {
-        for ((scope, _), query) in found.iter().zip(&parsed) {
+    if like_is_needed(request.mode, &found) {
+        let wanted = request.limit.max(MIN_CANDIDATES);
+        for (found, query) in found.iter_mut().zip(&queries) {
             let words = query::plain_words(query);
-            like.push(LegRanking::new(&store.read(|conn| lexical::like(conn, &words, scope, wanted))?));
+            let hits = store.read(|conn| lexical::like(conn, &words, &found.scope, wanted))?;
+            found.like = Some(LegRanking::new(&hits));
         }
     }
-
-    let count = |rankings: &[&LegRanking]| {
-        rankings.iter().flat_map(|ranking| &ranking.documents).collect::<std::collections::HashSet<_>>().len()
-    };
-    let texts: Vec<&LegRanking> = found.iter().filter_map(|(_, f)| f.text.as_ref().ok()?.as_ref()).collect();
-    let typos: Vec<&LegRanking> = found.iter().filter_map(|(_, f)| f.typo.as_ref()).collect();
-    let vectors: Vec<&LegRanking> = found.iter().filter_map(|(_, f)| f.vector.as_ref()).collect();
-    let likes: Vec<&LegRanking> = like.iter().collect();
-
-    let rankings: Vec<Ranking> = [(&texts, 1.0), (&vectors, 1.0), (&typos, 0.5), (&likes, 1.0)]
-        .into_iter()
-        .flat_map(|(lists, weight)| lists.iter().map(move |list| ranking(list, weight)))
+    let votes: Vec<Ranking> = found
+        .iter()
+        .flat_map(|found| {
+            let lists =
+                [(found.words(), 1.0), (found.vector.as_ref(), 1.0), (found.typo(), 0.5), (found.like.as_ref(), 1.0)];
+            lists.into_iter().filter_map(|(list, weight)| list.map(|list| list.votes(weight)))
+        })
         .collect();
-    let fused = fusion::reciprocal_rank(&rankings, fusion::RRF_K);
-
-    let (documents, chunks, pending) = store.read(|conn| counts(conn, model.as_ref()))?;
-    let text_report = match (&text_error, text_allowed) {
-        (Some(error), _) => LegReport::skipped(error.clone()),
-        (None, true) => LegReport::ran(count(&texts)),
-        (None, false) => LegReport::skipped(format!("mode is {}", request.mode.as_str())),
-    };
-    let mode = match (text_report.ran, !vectors.is_empty(), like_runs) {
-        (true, true, _) => Mode::Hybrid,
-        (true, false, _) => Mode::Fts,
-        (false, true, false) => Mode::Vector,
-        (false, true, true) => Mode::Hybrid,
-        (false, false, _) if request.mode == Mode::Vector => Mode::Vector,
-        (false, false, _) => Mode::Like,
-    };
-    let mut response = Response {
-        mode,
-        good_match: !fused.is_empty(),
-        text: text_report,
-        vector: match vector_reason {
-            None => LegReport::ran(count(&vectors)),
-            Some(reason) => LegReport::skipped(reason),
-        },
-        typo: if typos.is_empty() { LegReport::skipped("words found enough") } else { LegReport::ran(count(&typos)) },
-        like: if like_runs { LegReport::ran(count(&likes)) } else { LegReport::skipped("other legs ran") },
-        documents,
-        chunks,
-        pending,
-        total: fused.len(),
-        hits: Vec::new(),
-    };
-    let words: Vec<String> = parsed.iter().flat_map(query::plain_words).collect();
-    let terms = Terms::new(words.iter().map(String::as_str));
+    let fused = fusion::reciprocal_rank(&votes, fusion::RRF_K);
+    let mut response = report(store, request, &found, no_vector)?;
+    response.total = fused.len();
+    response.good_match = !fused.is_empty();
     response.hits = store.read(|conn| {
-        let mut hits = Vec::new();
-        for (document_id, score) in fused.iter().take(request.limit).copied() {
-            let best = |lists: &[&LegRanking]| {
-                lists
-                    .iter()
-                    .filter_map(|list| Some((list.rank(document_id)?, list.best[&document_id])))
-                    .min_by_key(|(rank, _)| *rank)
-            };
-            let (text, vector) = (best(&texts), best(&vectors));
-            let shown = [text, vector, best(&typos), best(&likes)].into_iter().flatten().min_by_key(|(rank, _)| *rank);
-            let Some((_, shown)) = shown else { continue };
-            hits.extend(hit(conn, document_id, score, text, vector, shown, &terms)?);
-        }
-        Ok(hits)
+        let terms = highlighted(conn, store, &queries, &found);
+        let page = fused.iter().take(request.limit);
+        page.filter_map(|&(document_id, score)| hit(conn, document_id, score, &found, &terms).transpose()).collect()
     })?;
     Ok(response)
 }
 
-/// Whether vectors can be searched, and why not.
-fn vector_leg(request: &Request, model: Option<&ModelRow>) -> (bool, Option<String>) {
-    let reason = if !matches!(request.mode, Mode::Auto | Mode::Hybrid | Mode::Vector) {
-        Some(format!("mode is {}", request.mode.as_str()))
-    } else if let Some(reason) = &request.no_embedding {
-        Some(reason.clone())
-    } else if request.queries.iter().all(|input| input.embedding.is_none()) {
-        Some("the query has no words to embed".to_owned())
-    } else {
-        match (model, &request.fingerprint) {
-            (None, _) => Some("the index holds no embeddings yet; run `bearsearch index`".to_owned()),
-            (Some(model), Some(fingerprint)) if model.fingerprint == *fingerprint => None,
-            (Some(model), _) => Some(format!(
-                "the index's embeddings come from another model (\"{}\"); run `bearsearch index` to embed the notes anew",
-                model.name
-            )),
-        }
+/// Both legs for one query, side by side where both are asked: each has a connection of its own, so the slower one decides
+/// how long the answer takes.
+fn run_legs(
+    store: &Store,
+    request: &Request,
+    query: &Query,
+    embedding: Option<&[f32]>,
+    model: Option<&ModelRow>,
+) -> Result<Found> {
+    let wanted = request.limit.max(MIN_CANDIDATES);
+    let scope = Scope::new(&query::filters(query, &request.filters));
+    let words = || store.read(|conn| text_leg(conn, store, query, &scope, wanted));
+    let meaning = |model: &ModelRow, embedding: &[f32]| {
+        store.read(|conn| Ok(LegRanking::new(&vector::nearest(conn, model, embedding, &scope, wanted)?)))
     };
-    (reason.is_none(), reason)
+    let text_asked = matches!(request.mode, Mode::Auto | Mode::Hybrid | Mode::Fts);
+    let (text, vector) = match (text_asked, model.zip(embedding)) {
+        (true, Some((model, embedding))) => std::thread::scope(|threads| {
+            let vector = threads.spawn(|| meaning(model, embedding));
+            let text = words();
+            (Some(text), Some(vector.join().unwrap_or(Err(Error::Interrupted))))
+        }),
+        (true, None) => (Some(words()), None),
+        (false, Some((model, embedding))) => (None, Some(meaning(model, embedding))),
+        (false, None) => (None, None),
+    };
+    Ok(Found { text, vector: vector.transpose()?, like: None, scope })
+}
+
+/// The plain scan answers when it is asked for, when words could not be searched, and when no leg could run.
+fn like_is_needed(mode: Mode, found: &[Found]) -> bool {
+    let failed = found.iter().any(|found| found.text_error().is_some());
+    let nothing_ran = found.iter().all(|found| found.text.is_none() && found.vector.is_none());
+    mode == Mode::Like || (mode != Mode::Vector && (failed || nothing_ran))
+}
+
+/// The answer without its hits: which legs ran, what they found, and how complete the index is.
+fn report(store: &Store, request: &Request, found: &[Found], no_vector: Option<String>) -> Result<Response> {
+    let count =
+        |lists: Vec<&LegRanking>| lists.into_iter().flat_map(|list| &list.documents).collect::<HashSet<_>>().len();
+    let leg = |lists: Vec<&LegRanking>, reason: String| match lists.is_empty() {
+        true => LegReport::skipped(reason),
+        false => LegReport::ran(count(lists)),
+    };
+    let other_mode = || format!("mode is {}", request.mode.as_str());
+    let text = match found.iter().find_map(Found::text_error) {
+        Some(error) => LegReport::skipped(error.to_string()),
+        None => leg(found.iter().filter_map(Found::words).collect(), other_mode()),
+    };
+    let vectors: Vec<&LegRanking> = found.iter().filter_map(|found| found.vector.as_ref()).collect();
+    let vector = leg(vectors, no_vector.unwrap_or_else(|| "the query has no words to embed".to_owned()));
+    let typo = leg(found.iter().filter_map(Found::typo).collect(), "words found enough".to_owned());
+    let like = leg(found.iter().filter_map(|found| found.like.as_ref()).collect(), "other legs ran".to_owned());
+    let mode = match (text.ran, vector.ran, like.ran) {
+        (true, true, _) | (false, true, true) => Mode::Hybrid,
+        (true, false, _) => Mode::Fts,
+        (false, true, false) => Mode::Vector,
+        (false, false, _) if request.mode == Mode::Vector => Mode::Vector,
+        (false, false, _) => Mode::Like,
+    };
+    let (documents, chunks, pending) = store.read(counts)?;
+    let (good_match, total, hits) = (false, 0, Vec::new());
+    Ok(Response { mode, good_match, text, vector, typo, like, documents, chunks, pending, total, hits })
+}
+
+/// Why vectors cannot be searched, if they cannot.
+fn why_no_vector(request: &Request, model: Option<&ModelRow>) -> Option<String> {
+    if !matches!(request.mode, Mode::Auto | Mode::Hybrid | Mode::Vector) {
+        return Some(format!("mode is {}", request.mode.as_str()));
+    }
+    if let Some(reason) = &request.no_embedding {
+        return Some(reason.clone());
+    }
+    match (model, &request.fingerprint) {
+        (None, _) => Some("the index holds no embeddings yet; run `bearsearch index`".to_owned()),
+        (Some(model), Some(fingerprint)) if model.fingerprint == *fingerprint => None,
+        (Some(model), _) => Some(format!(
+            "the index's embeddings come from another model (\"{}\"); run `bearsearch index` to embed the notes anew",
+            model.name
+        )),
+    }
 }
 
 /// Whole words, and parts of words when those find little.
-fn text_leg(
+fn text_leg(conn: &Connection, store: &Store, query: &Query, scope: &Scope, wanted: usize) -> Result<TextFound> {
+    let index = store.lexicon().at(conn)?;
+    let looked_for = lexical::wanted(conn, &index, query)?;
+    if looked_for.is_empty() {
+        let words = LegRanking::new(&all_in_scope(conn, query, scope, wanted)?);
+        return Ok(TextFound { words, ..TextFound::default() });
+    }
+    let words = LegRanking::new(&lexical::words(conn, &index, &looked_for, scope, wanted)?.hits);
+    let terms = looked_for.into_iter().flat_map(|want| want.shown).collect();
+    let typo = match words.documents.len() < FEW_HITS {
+        true => parts_of_words(conn, query, scope, &words, wanted)?,
+        false => None,
+    };
+    Ok(TextFound { words, typo, terms })
+}
+
+/// Documents with parts of the query's words that whole words did not find; None when all words are too short.
+fn parts_of_words(
     conn: &Connection,
     query: &Query,
     scope: &Scope,
+    words: &LegRanking,
     wanted: usize,
-) -> Result<(Option<LegRanking>, Option<LegRanking>)> {
-    let limit = wanted.saturating_mul(CHUNKS_PER_DOCUMENT);
-    let Some(expression) = query::fts_match(query, Match::Any) else {
-        return Ok((Some(LegRanking::new(&all_in_scope(conn, query, scope, wanted)?)), None));
-    };
-    let words = LegRanking::new(&lexical::words(conn, &expression, scope, limit)?);
-    if words.documents.len() >= FEW_HITS {
-        return Ok((Some(words), None));
-    }
+) -> Result<Option<LegRanking>> {
     let parts: Vec<String> = query::plain_words(query)
         .iter()
         .filter(|word| word.chars().count() >= TRIGRAM_CHARS)
         .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
         .collect();
     if parts.is_empty() {
-        return Ok((Some(words), None));
+        return Ok(None);
     }
-    let mut typo = LegRanking::new(&lexical::trigrams(conn, &parts.join(" OR "), scope, limit)?);
-    typo.documents.retain(|id| !words.best.contains_key(id));
-    Ok((Some(words), Some(typo)))
+    let limit = wanted.saturating_mul(CHUNKS_PER_DOCUMENT);
+    let mut hits = lexical::trigrams(conn, &parts.join(" OR "), scope, limit)?;
+    hits.retain(|hit| words.place(hit.document_id).is_none());
+    Ok(Some(LegRanking::new(&hits)))
 }
 
 /// A query of filters alone lists what they leave, newest first.
@@ -398,29 +424,38 @@ fn all_in_scope(conn: &Connection, query: &Query, scope: &Scope, wanted: usize) 
     Ok(hits)
 }
 
-fn ranking(list: &LegRanking, weight: f64) -> Ranking {
-    Ranking { weight, entries: list.documents.iter().map(|id| (*id, list.best[id].score)).collect() }
-}
-
-fn counts(conn: &Connection, model: Option<&ModelRow>) -> Result<(usize, usize, usize)> {
-    let pending = match model {
+fn counts(conn: &Connection) -> Result<(usize, usize, usize)> {
+    let pending = match embeddings::live_model(conn)? {
         Some(model) => embeddings::coverage(conn, model.id)?.pending,
         None => 0,
     };
     Ok((meta(conn, "documents")?.unwrap_or(0), meta(conn, "chunks")?.unwrap_or(0), pending))
 }
 
+/// What to highlight: the forms that the words have in the index, or the words as typed where those cannot be had.
+fn highlighted(conn: &Connection, store: &Store, queries: &[Query], found: &[Found]) -> Terms {
+    let mut terms = Vec::new();
+    for (query, found) in queries.iter().zip(found) {
+        if let Some(Ok(text)) = &found.text {
+            terms.extend(text.terms.iter().cloned());
+        } else if let Ok(wanted) = store.lexicon().at(conn).and_then(|index| lexical::wanted(conn, &index, query)) {
+            terms.extend(wanted.into_iter().flat_map(|want| want.shown));
+        } else {
+            return Terms::of_text(&query::plain_words(query).join(" "));
+        }
+    }
+    Terms::new(terms)
+}
+
 /// The note as it is shown; None when it left the index since the legs ran.
-fn hit(
-    conn: &Connection,
-    document_id: i64,
-    score: f64,
-    text: Option<(usize, ChunkHit)>,
-    vector: Option<(usize, ChunkHit)>,
-    shown: ChunkHit,
-    terms: &Terms,
-) -> Result<Option<Hit>> {
-    let Some(document) = library::document(conn, document_id)? else { return Ok(None) };
+fn hit(conn: &Connection, document_id: i64, score: f64, found: &[Found], terms: &Terms) -> Result<Option<Hit>> {
+    let best = |list: fn(&Found) -> Option<&LegRanking>| {
+        found.iter().filter_map(|found| list(found)?.place(document_id)).min_by_key(|(rank, _)| *rank)
+    };
+    let (text, vector) = (best(Found::words), best(|found| found.vector.as_ref()));
+    let others = [best(Found::typo), best(|found| found.like.as_ref())];
+    let shown = [text, vector].into_iter().chain(others).flatten().min_by_key(|(rank, _)| *rank);
+    let (Some((_, shown)), Some(document)) = (shown, library::document(conn, document_id)?) else { return Ok(None) };
     let place = conn
         .prepare_cached("SELECT heading, start_byte, end_byte, start_line, end_line FROM chunks WHERE id = ?1")?
         .query_row([shown.chunk_id], |row| {
@@ -429,7 +464,6 @@ fn hit(
         .optional()?;
     let Some((heading, range, lines)) = place else { return Ok(None) };
     let body = library::text(conn, document_id)?;
-    let excerpt = snippet::excerpt(&body, range, terms);
     Ok(Some(Hit {
         document,
         score,
@@ -439,6 +473,6 @@ fn hit(
         cosine: vector.map(|(_, hit)| hit.score),
         heading,
         lines,
-        excerpt,
+        excerpt: snippet::excerpt(&body, range, terms),
     }))
 }

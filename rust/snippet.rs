@@ -4,8 +4,7 @@
 
 use std::{collections::HashSet, ops::Range};
 
-use rust_stemmers::{Algorithm, Stemmer};
-use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use crate::tokenizer::{Mode, tokenize};
 
 /// Matching lines that are named; the rest is counted.
 pub const MAX_LINE_HITS: usize = 20;
@@ -27,55 +26,45 @@ pub struct Excerpt {
     pub total_hits: usize,
 }
 
-/// The words of a query in the form in which a note's words are compared with them.
+/// The terms of a query, as the tokenizer makes them.
 #[derive(Debug, Default)]
 pub struct Terms {
     whole: HashSet<String>,
-    stems: HashSet<String>,
     prefixes: Vec<String>,
-    /// Words of scripts written without blanks, which stand inside longer runs.
-    parts: Vec<String>,
 }
 
 impl Terms {
-    /// Takes words and phrases as people write them; `word*` means every word that begins so.
-    pub fn new<'a>(written: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut terms = Self::default();
-        for text in written {
-            for range in words(text) {
-                let folded = fold(&text[range.clone()]);
-                if text[range.end..].starts_with('*') {
-                    terms.prefixes.push(folded);
-                } else if folded.chars().any(is_unspaced) {
-                    terms.parts.push(folded);
-                } else {
-                    terms.stems.insert(stem(&folded));
-                    terms.whole.insert(folded);
-                }
+    /// Terms of the index, and whether longer ones that begin so are meant.
+    pub fn new(terms: impl IntoIterator<Item = (String, bool)>) -> Self {
+        let mut all = Self::default();
+        for (term, prefix) in terms {
+            if prefix {
+                all.prefixes.push(term);
+            } else {
+                all.whole.insert(term);
             }
         }
-        terms
+        all
     }
 
-    /// The ranges of `text` that match, and which term each is of, as a small number that is equal for equal words.
+    /// The words of a text as people write it, without their other forms.
+    pub fn of_text(text: &str) -> Self {
+        let mut terms = Vec::new();
+        tokenize(text, Mode::Query, |token| terms.push((token.text.to_owned(), token.prefix)));
+        Self::new(terms)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.prefixes.is_empty()
+    }
+
+    /// Calls `found` with the range of each match in `text` and with a number that is equal for equal terms.
     fn matches(&self, text: &str, mut found: impl FnMut(Range<usize>, u64)) {
-        for range in words(text) {
-            let word = &text[range.clone()];
-            let folded = fold(word);
-            let whole = self.whole.contains(&folded)
-                || (!self.stems.is_empty() && self.stems.contains(&stem(&folded)))
-                || self.prefixes.iter().any(|prefix| folded.starts_with(prefix));
-            if whole {
-                found(range, hash(&stem(&folded)));
-            } else if !self.parts.is_empty() && word.chars().any(is_unspaced) {
-                // Folding may change lengths, so parts are looked for in the original: these scripts have no case.
-                for part in &self.parts {
-                    for (at, _) in word.match_indices(part.as_str()) {
-                        found(range.start + at..range.start + at + part.len(), hash(part));
-                    }
-                }
+        tokenize(text, Mode::Document, |token| {
+            if self.whole.contains(token.text) || self.prefixes.iter().any(|prefix| token.text.starts_with(prefix)) {
+                found(token.start..token.end, hash(token.text));
             }
-        }
+        });
     }
 }
 
@@ -85,7 +74,8 @@ pub fn excerpt(text: &str, chunk: Range<usize>, terms: &Terms) -> Excerpt {
     let mut best: Option<(usize, usize, usize)> = None; // different terms in the line, start of its first match, its end
     let mut hits: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
+    let lines = if terms.is_empty() { "" } else { text };
+    for (index, line) in lines.split_inclusive('\n').enumerate() {
         let (mut seen, mut first) = (HashSet::new(), None);
         terms.matches(line, |range, term| {
             let range = start + range.start..start + range.end;
@@ -132,7 +122,11 @@ pub fn excerpt(text: &str, chunk: Range<usize>, terms: &Terms) -> Excerpt {
 /// About [`EXCERPT_BYTES`] of `body` from byte `from` on, with both ends between words where possible, without blanks around.
 fn window(body: &str, from: usize) -> Range<usize> {
     let start = edge(body, from, false);
-    let end = if body.len() - start <= EXCERPT_BYTES + EDGE_BYTES { body.len() } else { edge(body, start + EXCERPT_BYTES, true) };
+    let end = if body.len() - start <= EXCERPT_BYTES + EDGE_BYTES {
+        body.len()
+    } else {
+        edge(body, start + EXCERPT_BYTES, true)
+    };
     let text = &body[start..end];
     let blank = text.len() - text.trim_start().len();
     start + blank..start + text.trim_end().len().max(blank)
@@ -147,7 +141,8 @@ fn edge(body: &str, at: usize, forwards: bool) -> usize {
     if at == 0 || at == body.len() {
         return at;
     }
-    let between = |place: usize| body[..place].ends_with(char::is_whitespace) || body[place..].starts_with(char::is_whitespace);
+    let between =
+        |place: usize| body[..place].ends_with(char::is_whitespace) || body[place..].starts_with(char::is_whitespace);
     let near = |place: &usize| body.is_char_boundary(*place) && between(*place);
     let found = if forwards {
         (at..(at + EDGE_BYTES).min(body.len())).find(near)
@@ -167,36 +162,6 @@ fn cluster_start(body: &str, at: usize) -> usize {
     }
 }
 
-/// Runs of letters, digits, marks and underscores.
-fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || is_combining_mark(c);
-    let mut rest = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        while rest.next_if(|(_, c)| !is_word(*c)).is_some() {}
-        let start = rest.peek()?.0;
-        while rest.next_if(|(_, c)| is_word(*c)).is_some() {}
-        let end = rest.peek().map_or(text.len(), |(at, _)| *at);
-        Some(start..end)
-    })
-}
-
-/// Lower case, without diacritics.
-fn fold(word: &str) -> String {
-    if word.is_ascii() {
-        return word.to_ascii_lowercase();
-    }
-    word.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).filter(|c| !is_combining_mark(*c)).nfc().collect()
-}
-
-fn stem(folded: &str) -> String {
-    if folded.is_ascii() { Stemmer::create(Algorithm::English).stem(folded).into_owned() } else { folded.to_owned() }
-}
-
-/// Scripts that put no blanks between words.
-fn is_unspaced(c: char) -> bool {
-    matches!(u32::from(c), 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
-}
-
 fn hash(word: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -210,8 +175,8 @@ mod tests {
 
     use super::*;
 
-    fn shown<'a>(text: &str, query: &'a str) -> Excerpt {
-        excerpt(text, 0..text.len(), &Terms::new([query]))
+    fn shown(text: &str, query: &str) -> Excerpt {
+        excerpt(text, 0..text.len(), &Terms::of_text(query))
     }
 
     fn highlighted(excerpt: &Excerpt) -> Vec<&str> {
@@ -221,7 +186,7 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_whole_note_and_count_from_one() {
         let text = "# Bread\r\n\r\nFeed the starter.\r\nWait.\r\nStarters need flour.\r\n";
-        let found = excerpt(text, 11..30, &Terms::new(["starter"]));
+        let found = excerpt(text, 11..30, &Terms::new([("starter".to_owned(), false), ("starters".to_owned(), false)]));
         assert_eq!(found.line_hits, [3, 5]);
         assert_eq!(found.total_hits, 2);
         assert_eq!(found.text, "Feed the starter.");
@@ -230,7 +195,10 @@ mod tests {
 
     #[test]
     fn words_match_without_case_and_accents_and_by_their_stem() {
-        assert_eq!(highlighted(&shown("Le CHÂTELIER et Cha\u{302}telier", "chatelier")), ["CHÂTELIER", "Cha\u{302}telier"]);
+        assert_eq!(
+            highlighted(&shown("Le CHÂTELIER et Cha\u{302}telier", "chatelier")),
+            ["CHÂTELIER", "Cha\u{302}telier"]
+        );
         assert_eq!(highlighted(&shown("He was running; run!", "runs")), ["running", "run"]);
         assert_eq!(highlighted(&shown("engineering and engines", "engin*")), ["engineering", "engines"]);
     }
@@ -266,7 +234,7 @@ mod tests {
         fn any_text_and_any_words_give_ranges_inside_the_excerpt(text in "\\PC{0,400}", query in "\\PC{0,20}", cut in 0usize..400) {
             let mut start = cut.min(text.len());
             while !text.is_char_boundary(start) { start -= 1; }
-            let found = excerpt(&text, start..text.len(), &Terms::new([query.as_str()]));
+            let found = excerpt(&text, start..text.len(), &Terms::of_text(&query));
             prop_assert!(text[start..].contains(&found.text));
             for range in &found.highlights {
                 prop_assert!(!found.text[range.clone()].is_empty());

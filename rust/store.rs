@@ -13,8 +13,11 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, types::FromSql};
 
 use crate::{
+    documents,
     error::{Error, Result},
-    ffi, schema,
+    ffi::{self, VectorCache},
+    lexicon::Lexicon,
+    schema,
 };
 
 /// How long a writer waits for another process before it gives up.
@@ -28,6 +31,8 @@ pub struct Store {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
+    vectors: VectorCache,
+    lexicon: Lexicon,
 }
 
 impl Store {
@@ -37,8 +42,15 @@ impl Store {
     /// [`Error::IndexUnusable`], [`Error::IndexCorrupt`], [`Error::IndexTooNew`] or [`Error::IndexBusy`].
     pub fn open(path: &Path) -> Result<Self> {
         create_private(path)?;
-        let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE))?;
-        let store = Self { path: path.to_owned(), writer: Mutex::new(writer), readers: Mutex::default() };
+        let vectors = VectorCache::new()?;
+        let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, &vectors))?;
+        let store = Self {
+            path: path.to_owned(),
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            vectors,
+            lexicon: Lexicon::default(),
+        };
         store.prepare()?;
         Ok(store)
     }
@@ -57,7 +69,7 @@ impl Store {
         let result = (|| {
             let conn = match pooled {
                 Some(conn) => conn,
-                None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+                None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.vectors)?,
             };
             conn.execute_batch("BEGIN")?;
             let value = work(&conn);
@@ -98,6 +110,16 @@ impl Store {
         }
     }
 
+    /// What the text leg keeps in memory.
+    pub fn lexicon(&self) -> &Lexicon {
+        &self.lexicon
+    }
+
+    /// Bytes of quantized vectors that are in memory.
+    pub fn vector_cache_bytes(&self) -> u64 {
+        self.vectors.size_bytes()
+    }
+
     /// Size of the index file and its WAL, in bytes.
     pub fn size_bytes(&self) -> u64 {
         let mut wal = self.path.as_os_str().to_owned();
@@ -127,8 +149,12 @@ impl Store {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another process may have created it since the check above.
             let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if tables == 0 {
                 schema::create(&tx)?;
+            } else if version < schema::SCHEMA_VERSION {
+                schema::upgrade(&tx, version)?;
+                documents::refill(&tx)?;
             }
             tx.commit()?;
             Ok(())
@@ -164,7 +190,7 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
+fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Connection> {
     // Each connection is used by one thread at a time, so SQLite's own mutexes would be paid for nothing.
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -174,7 +200,8 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.pragma_update(None, "secure_delete", "ON")?;
     conn.pragma_update(None, "trusted_schema", "OFF")?;
-    ffi::register_vector(&conn)?;
+    ffi::register_vector(&conn, vectors)?;
+    ffi::fts5::register(&conn)?;
     Ok(conn)
 }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
     chunk::ChunkPolicy,
-    documents::{self, Prepared, id_hash},
+    documents::{self, CHUNK_POLICY, Prepared, id_hash},
     error::{Error, Result},
     source::{self, Entry, Skipped, Source, SourceKind, SourceOptions},
     store::{Store, meta, set_meta},
@@ -180,7 +180,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
     report.removed = stored.len();
 
     let (policy, policy_word) = chunk_policy(store, options)?;
-    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, "chunk_policy")?.as_ref() != Some(&policy_word)))?;
+    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, CHUNK_POLICY)?.as_ref() != Some(&policy_word)))?;
     let settled = known.as_ref().filter(|row| row.error.is_none() && (row.registered || !spec.register));
     let differs = !wanted.is_empty() || !stored.is_empty() || policy_differs || options.rebuild || settled.is_none();
     if options.dry_run {
@@ -194,7 +194,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
                 documents::clear_source(tx, source_id)?;
             }
             if policy_differs {
-                set_meta(tx, "chunk_policy", &policy_word)?;
+                set_meta(tx, CHUNK_POLICY, &policy_word)?;
                 documents::rechunk_all(tx, &policy)?;
             }
             let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
@@ -281,7 +281,11 @@ struct LeftOut {
     reason: Option<String>,
 }
 
-fn read_batch(source: &mut dyn Source, entries: &[Entry], policy: &ChunkPolicy) -> Result<(Vec<Prepared>, Vec<LeftOut>)> {
+fn read_batch(
+    source: &mut dyn Source,
+    entries: &[Entry],
+    policy: &ChunkPolicy,
+) -> Result<(Vec<Prepared>, Vec<LeftOut>)> {
     let ids: Vec<String> = entries.iter().map(|entry| entry.id.clone()).collect();
     let batch = source.read(&ids)?;
     let read: HashSet<&str> = batch.documents.iter().map(|document| document.id.as_str()).collect();
@@ -300,7 +304,8 @@ fn read_batch(source: &mut dyn Source, entries: &[Entry], policy: &ChunkPolicy) 
 
 fn left_out_marks(conn: &Connection, source_id: i64) -> Result<HashMap<[u8; 32], Box<[u8]>>> {
     let mut statement = conn.prepare_cached("SELECT id_hash, mark FROM left_out WHERE source_id = ?1")?;
-    let rows = statement.query_map([source_id], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?.into_boxed_slice())))?;
+    let rows =
+        statement.query_map([source_id], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?.into_boxed_slice())))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -323,8 +328,10 @@ fn leave_out(tx: &Transaction<'_>, source_id: i64, left: &LeftOut) -> Result<()>
         documents::purge(tx, &[id])?;
     }
     let external_id = left.reason.as_ref().map(|_| &left.entry.id);
-    tx.prepare_cached("INSERT OR REPLACE INTO left_out (source_id, id_hash, mark, external_id, reason) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![source_id, id_hash(&left.entry.id), left.entry.mark.0, external_id, left.reason])?;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO left_out (source_id, id_hash, mark, external_id, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![source_id, id_hash(&left.entry.id), left.entry.mark.0, external_id, left.reason])?;
     Ok(())
 }
 
@@ -339,17 +346,8 @@ fn forget_left_out(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<&str>)
 
 /// The policy to use and the word under which `meta` knows it.
 fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, String)> {
-    let max_tokens = match options.max_tokens {
-        Some(max_tokens) => Some(max_tokens),
-        None => store.read(|conn| {
-            let stored = meta::<String>(conn, "chunk_policy")?;
-            Ok(stored.and_then(|word| word.rsplit('/').next().and_then(|tokens| tokens.parse().ok())))
-        })?,
-    };
-    let policy = ChunkPolicy { max_tokens, ..ChunkPolicy::default() };
-    let tokens = max_tokens.map_or_else(|| "any".to_owned(), |tokens| tokens.to_string());
-    let word = format!("{}/{}/{}/{tokens}", policy.max_words, policy.min_words, policy.overlap_words);
-    Ok((policy, word))
+    let stored: Option<String> = store.read(|conn| meta(conn, CHUNK_POLICY))?;
+    Ok(documents::policy_from_word(stored.as_deref(), options.max_tokens))
 }
 
 fn find_source(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>> {
@@ -390,7 +388,10 @@ fn register(tx: &Transaction<'_>, spec: &SourceSpec, report: &mut SourceReport) 
 }
 
 fn mark_source(tx: &Transaction<'_>, id: i64, last_sync_at_ms: Option<i64>, error: Option<&str>) -> Result<()> {
-    tx.execute("UPDATE sources SET last_sync_at_ms = ?2, error = ?3 WHERE id = ?1", params![id, last_sync_at_ms, error])?;
+    tx.execute(
+        "UPDATE sources SET last_sync_at_ms = ?2, error = ?3 WHERE id = ?1",
+        params![id, last_sync_at_ms, error],
+    )?;
     Ok(())
 }
 
@@ -429,10 +430,9 @@ fn stored_marks(conn: &Connection, source_id: i64) -> Result<Marks> {
 /// [`Error::Usage`] when no source has this name; the index errors.
 pub fn remove_source(store: &Store, name: &str) -> Result<()> {
     store.write(|tx| {
-        let row = sources(tx)?
-            .into_iter()
-            .find(|row| row.name == name)
-            .ok_or_else(|| Error::Usage(format!("there is no source named \"{name}\"; `bearsearch status` lists them")))?;
+        let row = sources(tx)?.into_iter().find(|row| row.name == name).ok_or_else(|| {
+            Error::Usage(format!("there is no source named \"{name}\"; `bearsearch status` lists them"))
+        })?;
         let ids: Vec<i64> = tx
             .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
             .query_map([row.id], |row| row.get(0))?

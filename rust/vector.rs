@@ -4,15 +4,20 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, params, params_from_iter, types::Value};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::{
-    embeddings::{self, ModelRow},
+    embeddings::ModelRow,
     error::{Error, Result},
     lexical::ChunkHit,
     schema,
-    scope::Scope,
+    scope::{Members, Scope},
 };
+
+/// One bit per dimension after a random rotation, rescored exactly (docs/adr/0003).
+const QUANTIZATION: &str = "qtype=RABITQ";
+/// Vectors that a scan measures one by one in about 0.1 ms (384 dimensions).
+const UNQUANTIZED: i64 = 1024;
 
 /// The chunks in scope nearest to `query`, best first, until they come from `limit` documents or none is left.
 ///
@@ -30,60 +35,107 @@ pub fn nearest(
     if query.len() != model.dim {
         return Err(Error::Dimension { expected: model.dim, found: query.len() });
     }
-    if scope.is_selective() { nearest_of_few(conn, model, query, scope, limit) } else { nearest_of_all(conn, model, query, scope, limit) }
-}
-
-/// For a scope that leaves out little: scan everything, drop what is out of scope, and ask for more when too few are left.
-fn nearest_of_all(conn: &Connection, model: &ModelRow, query: &[f32], scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
-    let table = schema::embeddings_table(model.id);
-    conn.query_row(
-        "SELECT vector_init(?1, 'embedding', ?2)",
-        params![table, format!("dimension={},type=FLOAT32,distance=COSINE", model.dim)],
-        |_| Ok(()),
-    )?;
-    let bytes: Vec<u8> = query.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let mut scan = conn.prepare_cached("SELECT id, distance FROM vector_full_scan(?1, 'embedding', ?2, ?3)")?;
+    let mut members = scope.members(conn)?;
+    let filter: Option<Vec<u8>> =
+        members.text_ids(conn)?.map(|ids| ids.iter().flat_map(|id| id.to_le_bytes()).collect());
     let mut asked = limit.saturating_mul(3).max(64);
     loop {
-        let rows = scan.query_map(params![table, bytes, i64::try_from(asked).unwrap_or(i64::MAX)], |row| {
-            Ok((row.get::<_, i64>(0)?, 1.0 - row.get::<_, f64>(1)?))
-        })?;
-        let scanned: Vec<(i64, f64)> = rows.collect::<rusqlite::Result<_>>()?;
-        let exhausted = scanned.len() < asked;
-        let hits = in_scope(conn, &scanned, scope, limit)?;
-        if exhausted || distinct_documents(&hits) >= limit {
+        let scanned = scan(conn, model, query, asked, filter.as_deref())?;
+        let hits = in_scope(conn, &scanned, &mut members, limit)?;
+        if scanned.len() < asked || distinct_documents(&hits) >= limit {
             return Ok(hits);
         }
         asked = asked.saturating_mul(4);
     }
 }
 
-/// For a scope that may leave out most: load the vectors in scope and compare each.
-fn nearest_of_few(conn: &Connection, model: &ModelRow, query: &[f32], scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
-    let ids = scope.text_ids(conn)?;
-    let vectors = embeddings::load(conn, model, &ids)?;
-    let dot = |vector: &Vec<f32>| vector.iter().zip(query).map(|(a, b)| f64::from(a * b)).sum::<f64>();
-    let mut scanned: Vec<(i64, f64)> = vectors.iter().map(|(id, vector)| (*id, dot(vector))).collect();
-    scanned.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    in_scope(conn, &scanned, scope, limit)
+/// Text ids and cosines of the `limit` vectors nearest to `query`, best first; of those in `filter` (rowids as packed
+/// int64), if there is one.
+fn scan(
+    conn: &Connection,
+    model: &ModelRow,
+    query: &[f32],
+    limit: usize,
+    filter: Option<&[u8]>,
+) -> Result<Vec<(i64, f64)>> {
+    let table = schema::embeddings_table(model.id);
+    prepare(conn, model)?;
+    let module = if is_quantized(conn, &table)? { "vector_quantize_scan" } else { "vector_full_scan" };
+    let condition = if filter.is_some() { "WHERE filter = ?4" } else { "" };
+    let sql = format!("SELECT id, distance FROM {module}(?1, 'embedding', ?2, ?3) {condition}");
+    let bytes: Vec<u8> = query.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = conn.prepare_cached(&sql)?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, 1.0 - row.get::<_, f64>(1)?));
+    let rows = match filter {
+        Some(filter) => statement.query_map(params![table, bytes, limit, filter], row)?,
+        None => statement.query_map(params![table, bytes, limit], row)?,
+    };
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Tells the extension what the vectors of `model` are; it asks once for each connection.
+fn prepare(conn: &Connection, model: &ModelRow) -> Result<()> {
+    let options = format!("dimension={},type=FLOAT32,distance=COSINE", model.dim);
+    let mut statement = conn.prepare_cached("SELECT vector_init(?1, 'embedding', ?2)")?;
+    Ok(statement.query_row(params![schema::embeddings_table(model.id), options], |_| Ok(()))?)
+}
+
+fn is_quantized(conn: &Connection, table: &str) -> Result<bool> {
+    let mut statement = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)")?;
+    Ok(statement.query_row([format!("vector0_{table}_embedding")], |row| row.get(0))?)
+}
+
+/// Whether enough vectors of `model` changed since they were last quantized that scans get slower: changed ones are
+/// measured one by one.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn is_due(conn: &Connection, model: &ModelRow) -> Result<bool> {
+    let table = schema::embeddings_table(model.id);
+    let changed = if is_quantized(conn, &table)? { format!("vectorlog_{table}_embedding") } else { table };
+    let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {changed} LIMIT ?1)");
+    let counted: i64 = conn.prepare_cached(&sql)?.query_row([UNQUANTIZED], |row| row.get(0))?;
+    Ok(counted >= UNQUANTIZED)
+}
+
+/// Drops what the extension keeps of a model, before its table goes.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn forget(tx: &Transaction<'_>, model_id: i64) -> Result<()> {
+    let table = schema::embeddings_table(model_id);
+    Ok(tx.query_row("SELECT vector_quantize_cleanup(?1, 'embedding')", [table], |_| Ok(()))?)
+}
+
+/// Quantizes the vectors of `model` that changed since the last time, so that scans need not measure each exactly.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn quantize(tx: &Transaction<'_>, model: &ModelRow) -> Result<()> {
+    prepare(tx, model)?;
+    let mut statement = tx.prepare_cached("SELECT vector_quantize(?1, 'embedding', ?2)")?;
+    Ok(statement.query_row(params![schema::embeddings_table(model.id), QUANTIZATION], |_| Ok(()))?)
 }
 
 /// The chunks of the scanned texts that are in scope, in the same order, until they come from `limit` documents.
-fn in_scope(conn: &Connection, scanned: &[(i64, f64)], scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
-    let sql = format!(
-        "SELECT c.id, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.text_id = ? AND {} ORDER BY c.id",
-        scope.condition()
-    );
-    let mut statement = conn.prepare_cached(&sql)?;
+fn in_scope(
+    conn: &Connection,
+    scanned: &[(i64, f64)],
+    members: &mut Members<'_>,
+    limit: usize,
+) -> Result<Vec<ChunkHit>> {
+    let mut statement = conn.prepare_cached("SELECT id, document_id FROM chunks WHERE text_id = ?1 ORDER BY id")?;
     let mut hits = Vec::new();
     let mut documents = HashSet::new();
     for &(text_id, score) in scanned {
-        let parameters = std::iter::once(Value::Integer(text_id)).chain(scope.parameters().iter().cloned());
-        let rows = statement.query_map(params_from_iter(parameters), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([text_id], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for row in rows {
             let (chunk_id, document_id) = row?;
-            documents.insert(document_id);
-            hits.push(ChunkHit { document_id, chunk_id, score });
+            if members.hold(document_id)? {
+                documents.insert(document_id);
+                hits.push(ChunkHit { document_id, chunk_id, score });
+            }
         }
         if documents.len() >= limit {
             break;

@@ -189,10 +189,14 @@ fn a_tag_finds_itself_and_its_children_and_no_longer_word() {
 fn filters_are_applied_before_a_leg_cuts_its_list() {
     let mut notes: Vec<(String, String)> =
         (0..400).map(|number| (format!("n{number}.md"), "# Note\n\nvarnish varnish varnish\n".to_owned())).collect();
-    notes.push(("rare.md".to_owned(), "# Rare\n\na long note that says varnish once among many other words\n#rare\n".to_owned()));
+    notes.push((
+        "rare.md".to_owned(),
+        "# Rare\n\na long note that says varnish once among many other words\n#rare\n".to_owned(),
+    ));
     let notes: Vec<(&str, &str)> = notes.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let library = Library::new(&notes);
-    library.embed("model", |text| if text.contains("Rare") { vec![0.0, 0.0, 1.0, 0.0] } else { vec![1.0, 0.0, 0.0, 0.0] });
+    library
+        .embed("model", |text| if text.contains("Rare") { vec![0.0, 0.0, 1.0, 0.0] } else { vec![1.0, 0.0, 0.0, 0.0] });
     let mut request = library.request("varnish", Mode::Hybrid);
     request.limit = 1;
     request.queries[0].embedding = Some(vec![1.0, 0.0, 0.0, 0.0]);
@@ -391,23 +395,62 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     let library = Library::new(NOTES);
     library.embed("model", about_bread);
     library.store.checkpoint().unwrap();
+    let root = |conn: &rusqlite::Connection| {
+        let sql =
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'documents'";
+        Ok(conn.query_row(sql, [], |row| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?)))?)
+    };
+    let (page, size) = library.store.read(root).unwrap();
     let path = library.store.path().to_owned();
     drop(library.store);
-    // The page of one full-text table is overwritten: the file is damaged, the vectors are not.
     let mut bytes = fs::read(&path).unwrap();
-    let end = bytes.len();
-    bytes[end - 100..].fill(0xA5);
+    bytes[(page - 1) * size..page * size].fill(0xA5);
     fs::write(&path, bytes).unwrap();
+    let damaged = Store::open(&path).unwrap();
+    assert!(matches!(
+        damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))),
+        Err(Error::IndexCorrupt { .. })
+    ));
+    drop(damaged);
     let aside = recover::set_aside(&path, false).unwrap();
     let store = Store::open(&path).unwrap();
     assert_eq!(recover::salvage(&aside, &store).unwrap(), 3);
     recover::discard(&aside).unwrap();
     assert!(!aside.exists());
-    let spec = SourceSpec { kind: SourceKind::Markdown, path: library.folder.path().join("vault"), name: None, register: true };
+    let spec = SourceSpec {
+        kind: SourceKind::Markdown,
+        path: library.folder.path().join("vault"),
+        name: None,
+        register: true,
+    };
     sync::sync(&store, &spec, &SyncOptions::default(), &mut |_, _| Ok(())).unwrap();
     let model = store.read(embeddings::live_model).unwrap().unwrap();
     let coverage = store.read(|conn| embeddings::coverage(conn, model.id)).unwrap();
     assert_eq!((coverage.embedded, coverage.pending), (3, 0));
+}
+
+#[test]
+fn an_index_of_the_first_schema_is_migrated_with_its_vectors() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("index.sqlite");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/index-schema-1.sqlite"), &path).unwrap();
+    let store = Store::open(&path).unwrap();
+    let found = |query: &str| {
+        let filters = Filters { sources: vec![1], ..Filters::default() };
+        let queries = vec![QueryInput { text: query.to_owned(), embedding: None }];
+        let request = Request { queries, mode: Mode::Fts, limit: 10, filters, fingerprint: None, no_embedding: None };
+        ids(&search::search(&store, &request).unwrap())
+    };
+    // What the first schema's tokenizer could not find: a word inside a run, and the letters that ß stands for.
+    assert_eq!(found("東京"), ["kyoto.md"]);
+    assert_eq!(found("strasse"), ["gruss.md"]);
+    assert_eq!(found("fuelpumpv2"), ["boat.md"]);
+    let model = store.read(embeddings::live_model).unwrap().unwrap();
+    let coverage = store.read(|conn| embeddings::coverage(conn, model.id)).unwrap();
+    assert_eq!((coverage.embedded, coverage.pending), (4, 0));
+    let version =
+        store.read(|conn| Ok(conn.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?)).unwrap();
+    assert_eq!(version, bearsearch_core::schema::SCHEMA_VERSION);
 }
 
 #[test]

@@ -6,6 +6,7 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
@@ -14,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from bearsearch import _core
-from bearsearch.config import Settings, load_settings
+from bearsearch.config import load_settings
 from bearsearch.embedding import Embedder, ModelChoice, find_model, load_embedder
-from bearsearch.errors import IndexBusyError, ModelError, SourceNotFoundError, UsageError
+from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
 from bearsearch.types import (
     EmbedReport,
     GetResult,
@@ -115,7 +116,10 @@ class Index:
         given = {"index": path, "db": db, "vault": vault, "model": model, "model_path": model_path}
         self.settings = load_settings({**given, "semantic": semantic})
         self._quick = quick
-        self._core = _core.Index(str(self.settings.index))
+        self._opened: _core.Index | None = None
+        # A damaged file is reported by the first use, because `sync` can mend it; what nothing can mend, now.
+        with contextlib.suppress(IndexCorruptError):
+            self._engine  # noqa: B018
         self._embedder: Embedder | None = None
         self._choice: ModelChoice | None = None
 
@@ -128,9 +132,16 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the model. The index file needs no closing: every change is committed when its call returns."""
+        """Lets go of the model and the file; using the index again opens both again."""
         self._embedder = None
         self._choice = None
+        self._opened = None
+
+    @property
+    def _engine(self) -> _core.Index:
+        if self._opened is None:
+            self._opened = _core.Index(str(self.settings.index))
+        return self._opened
 
     @property
     def path(self) -> Path:
@@ -151,7 +162,7 @@ class Index:
             named.append(_Target("markdown", str(self.settings.vault), register=register))
         if named:
             return named
-        rows = self._core.sources()
+        rows = self._engine.sources()
         known = [_Target(row["kind"], row["path"], name=row["name"]) for row in rows if row["registered"]]
         if known:
             return known
@@ -162,7 +173,7 @@ class Index:
 
     def _target_ids(self, targets: Iterable[_Target]) -> list[int]:
         wanted = {(target.kind, target.path) for target in targets}
-        return [row["id"] for row in self._core.sources() if (row["kind"], row["path"]) in wanted]
+        return [row["id"] for row in self._engine.sources() if (row["kind"], row["path"]) in wanted]
 
     def _no_sources(self) -> SourceNotFoundError:
         looked = _core.default_bear_path()
@@ -192,25 +203,57 @@ class Index:
             progress: Called with the notes done so far.
 
         Raises:
-            SourceError: The only source cannot be read. With several, each report carries its own error.
-            IndexUnavailableError: The index cannot be written.
+            SourceNotFoundError: There is no source at all. One that cannot be read is reported, not raised.
+            IndexUnavailableError: The index cannot be written. A damaged one is moved aside and built again.
         """
+        started = time.perf_counter()
+        notices: list[str] = []
+        try:
+            reports = self._sync_all(rebuild=rebuild, dry_run=dry_run, register=register, progress=progress)
+        except IndexCorruptError as error:
+            if dry_run:
+                raise
+            notices.append(self._mend(error))
+            reports = self._sync_all(rebuild=rebuild, dry_run=dry_run, register=register, progress=progress)
+        if not dry_run and not any(report.error for report in reports):
+            _core.discard_damaged(str(self.path))
+        return SyncReport(
+            sources=tuple(reports),
+            chunks=self._engine.status()["chunks"],
+            elapsed_ms=(time.perf_counter() - started) * 1000,
+            dry_run=dry_run,
+            notices=tuple(notices),
+        )
+
+    def _sync_all(
+        self,
+        *,
+        rebuild: bool | Literal["text", "embeddings"],
+        dry_run: bool,
+        register: bool,
+        progress: ProgressFunction | None,
+    ) -> list[SourceReport]:
         targets = self._targets(register=register and not dry_run)
         if not targets:
             raise self._no_sources()
-        started = time.perf_counter()
         reports = [
             self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, progress=progress) for target in targets
         ]
         if rebuild and not dry_run:
             if rebuild == "embeddings":
-                self._core.forget_embeddings()
-            self._core.prune()
+                self._engine.forget_embeddings()
+            self._engine.prune()
         if not dry_run and any(report.removed or report.changed for report in reports):
-            self._core.checkpoint()
-        elapsed_ms = (time.perf_counter() - started) * 1000
-        return SyncReport(
-            sources=tuple(reports), chunks=self._core.status()["chunks"], elapsed_ms=elapsed_ms, dry_run=dry_run
+            self._engine.checkpoint()
+        return reports
+
+    def _mend(self, error: IndexCorruptError) -> str:
+        """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
+        self.close()
+        saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        return (
+            f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
+            f" '{self.path}.damaged' until every source is read again ({error})"
         )
 
     def _sync_one(
@@ -218,7 +261,7 @@ class Index:
     ) -> SourceReport:
         settings = self.settings
         choice = self._find_model()
-        report = self._core.sync(
+        report = self._engine.sync(
             {
                 "kind": target.kind,
                 "path": target.path,
@@ -269,7 +312,7 @@ class Index:
     # ---------------------------------------------------------------- models
 
     def _live_model(self) -> _core.ModelDict | None:
-        return next((model for model in self._core.models() if model["live"]), None)
+        return next((model for model in self._engine.models() if model["live"]), None)
 
     def _find_model(self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None) -> ModelChoice:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
@@ -324,8 +367,8 @@ class Index:
             return _embed_report(None, 0, 0, self._pending(), started, str(error))
         import numpy as np
 
-        model_id = self._core.use_model(embedder.name, embedder.fingerprint, embedder.dim)["id"]
-        waiting = self._core.coverage(model_id)["pending"]
+        model_id = self._engine.use_model(embedder.name, embedder.fingerprint, embedder.dim)["id"]
+        waiting = self._engine.coverage(model_id)["pending"]
         total = waiting if limit is None else min(limit, waiting)
         report = _reporter("embedding", progress)
         done = failed = after = 0
@@ -334,16 +377,16 @@ class Index:
             report(0, total)
         while done + failed < total:
             before = time.perf_counter()
-            texts = self._core.pending(model_id, after, min(page, total - done - failed))
+            texts = self._engine.pending(model_id, after, min(page, total - done - failed))
             if not texts:
                 break
             after = texts[-1][0]
             vectors, failures = _embed_page(embedder, texts)
             if vectors:
                 ids = np.fromiter(vectors.keys(), dtype=np.int64, count=len(vectors))
-                done += self._core.add_embeddings(model_id, ids, np.stack(list(vectors.values())))
+                done += self._engine.add_embeddings(model_id, ids, np.stack(list(vectors.values())))
             if failures:
-                self._core.fail_embeddings(model_id, failures)
+                self._engine.fail_embeddings(model_id, failures)
                 failed += len(failures)
             if report is not None:
                 report(done + failed, total)
@@ -354,12 +397,14 @@ class Index:
                 page = min(8, int(left_ms / per_text_ms / 2) if per_text_ms > 0 else 8)
                 if page < 1:
                     break
-        pending = self._core.coverage(model_id)["pending"]
+        if budget_ms is None:
+            self._engine.quantize()
+        pending = self._engine.coverage(model_id)["pending"]
         return _embed_report(embedder, done, failed, pending, started, None)
 
     def _pending(self) -> int:
         live = self._live_model()
-        return self._core.coverage(live["id"])["pending"] if live else self._core.status()["chunks"]
+        return self._engine.coverage(live["id"])["pending"] if live else self._engine.status()["chunks"]
 
     # ---------------------------------------------------------------- search
 
@@ -418,7 +463,7 @@ class Index:
                 if mode == "vector":
                     raise
                 reason = str(error)
-        response = self._core.search(
+        response = self._engine.search(
             {
                 "queries": list(zip((_without_nul(text) for text in queries), embeddings, strict=True)),
                 "mode": mode,
@@ -469,21 +514,21 @@ class Index:
         """
         if not self.settings.semantic:
             return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
-        if self._core.status()["chunks"] == 0:
+        if self._engine.status()["chunks"] == 0:
             return None, [None] * len(queries), "the index is empty"
         embedder = self._load_embedder()
         live = self._live_model()
         if live is None or live["fingerprint"] == embedder.fingerprint:
             # With another model a search must not begin to embed the whole library anew; the engine names the mismatch.
             self.embed(budget_ms=INLINE_EMBED_MS)
-        texts = [self._core.embedding_text(_without_nul(text)) for text in queries]
+        texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
 
     def _source_ids(self, targets: list[_Target], names: Sequence[str]) -> list[int]:
         ids = self._target_ids(targets)
         if not names:
             return ids
-        rows = {row["name"]: row["id"] for row in self._core.sources() if row["id"] in ids}
+        rows = {row["name"]: row["id"] for row in self._engine.sources() if row["id"] in ids}
         unknown = [name for name in names if name not in rows]
         if unknown:
             known = ", ".join(sorted(rows)) or "none"
@@ -526,7 +571,7 @@ class Index:
         notes: list[Note] = []
         missing: list[str] = []
         for reference in dict.fromkeys(wanted):
-            found = self._core.find(reference, options)
+            found = self._engine.find(reference, options)
             notes += [_note(row, span) for row in found]
             if not found:
                 missing.append(reference)
@@ -562,7 +607,7 @@ class Index:
         options["tags_any"] = list_(any_tags)
         options["updated_from_ms"] = _to_ms(after)
         options["updated_until_ms"] = _to_ms(before)
-        rows, total = self._core.list(options, min(limit, UNLIMITED), offset)
+        rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
         return ListResult(notes=tuple(_summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
@@ -572,14 +617,14 @@ class Index:
             raise self._no_sources()
         self._freshen(targets)
         options = self._filters(targets, archived=False)
-        return tuple(Tag(name=name, count=count) for name, count in self._core.tags(options))
+        return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
 
     def status(self) -> IndexStatus:
         """What is indexed, what waits, which model and which kernels run. Compares nothing and loads no model."""
-        facts = self._core.status()
-        rows = self._core.sources()
+        facts = self._engine.status()
+        rows = self._engine.sources()
         live = self._live_model()
-        coverage = self._core.coverage(live["id"]) if live else None
+        coverage = self._engine.coverage(live["id"]) if live else None
         choice = self._find_model()
         return IndexStatus(
             index=facts["path"],

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     embeddings,
     error::{Error, Result},
-    library, schema,
+    library, recover, schema,
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request},
     source::{SourceKind, SourceOptions, bear},
@@ -24,6 +24,19 @@ use crate::{
 #[pyfunction]
 pub fn default_bear_path() -> Option<String> {
     bear::default_path().map(|path| path.to_string_lossy().into_owned())
+}
+
+/// Moves a damaged index aside and makes a new one with the vectors that could be saved; returns their number.
+#[pyfunction]
+#[pyo3(signature = (path, *, ours))]
+pub fn replace_damaged(py: Python<'_>, path: PathBuf, ours: bool) -> PyResult<usize> {
+    detached(py, || recover::replace(&path, ours))
+}
+
+/// Removes what was moved aside, if there is anything.
+#[pyfunction]
+pub fn discard_damaged(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    detached(py, || recover::discard(&recover::aside(&path)))
 }
 
 /// An open index file.
@@ -187,6 +200,11 @@ impl Index {
         }
         let values: Vec<f32> = rows.iter().copied().collect();
         detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
+    }
+
+    /// Quantizes what changed among the live model's vectors, once scans would notice it.
+    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store))
     }
 
     /// Records that texts could not be embedded.

@@ -157,10 +157,163 @@ static void distances_of_long_vectors_do_not_wrap(void) {
   free(b);
 }
 
+/* ---- coarse codes --------------------------------------------------------------------------- */
+
+typedef struct coarse_case {
+  bsv_coarse_query query;
+  unsigned char *lut, *blocks, *to_free;
+  int8_t *weights;
+  uint32_t *allowed;
+  size_t n_blocks;
+} coarse_case;
+
+static void coarse_make(coarse_case *c, size_t code_bytes, size_t n_blocks, int extreme, uint64_t *state) {
+  size_t bytes = n_blocks * bsv_block_bytes(code_bytes);
+  memset(c, 0, sizeof *c);
+  c->n_blocks = n_blocks;
+  c->blocks = odd_buffer(bytes, &c->to_free);
+  c->lut = malloc(2 * BSV_LUT_STRIDE * code_bytes + 1);
+  c->weights = malloc(2 * code_bytes + 1);
+  c->allowed = malloc((n_blocks + 1) * sizeof *c->allowed);
+  for (size_t i = 0; i < bytes; i++) c->blocks[i] = extreme ? 0xff : (unsigned char)next_random(state);
+  for (size_t t = 0; t < 2 * code_bytes; t++) {
+    for (int e = 0; e < 16; e++) {
+      unsigned char entry = extreme ? BSV_LUT_MAX : (unsigned char)(next_random(state) % (BSV_LUT_MAX + 1));
+      c->lut[BSV_LUT_STRIDE * t + (size_t)e] = c->lut[BSV_LUT_STRIDE * t + 16 + (size_t)e] = entry;
+    }
+    c->weights[t] = extreme ? 127 : (int8_t)(next_random(state) % 255 - 127);
+  }
+  for (size_t b = 0; b < n_blocks; b++) {
+    c->allowed[b] = b % 3 == 0 ? 0 : (uint32_t)next_random(state);
+    unsigned char *factors = c->blocks + b * bsv_block_bytes(code_bytes) + BSV_BLOCK_ROWS * code_bytes;
+    for (size_t i = 0; i < 2 * BSV_BLOCK_ROWS; i++) {
+      uint16_t factor = bsv_f32_to_bf16(next_float(state));
+      if (i == 40) factor = 0x7f80; /* an absent row: h is infinite */
+      if (i == 50) factor = 0xff80; /* a row that always passes */
+      if (i == 60) factor = 0x7fc0; /* NaN never does */
+      memcpy(factors + 2 * i, &factor, 2);
+    }
+  }
+  c->query.code_bytes = code_bytes;
+  c->query.scale = 0.01f;
+  c->query.bias = -3;
+  c->query.base = 0.5f;
+  c->query.lut = c->lut;
+  c->query.weights = c->weights;
+}
+
+static void coarse_free(coarse_case *c) {
+  free(c->to_free);
+  free(c->lut);
+  free(c->weights);
+  free(c->allowed);
+}
+
+/* The sum by definition, from the layout as bsv_coarse.h describes it. */
+static int64_t coarse_sum(const coarse_case *c, int bits, size_t slot) {
+  size_t code_bytes = c->query.code_bytes, row = slot % BSV_BLOCK_ROWS;
+  const unsigned char *block = c->blocks + slot / BSV_BLOCK_ROWS * bsv_block_bytes(code_bytes);
+  int64_t sum = 0;
+  for (size_t j = 0; j < code_bytes; j++) {
+    unsigned char code = bits == 1 ? block[32 * j + bsv_block_position((unsigned)row)] : block[128 * (j / 4) + 4 * row + j % 4];
+    if (bits == 1) {
+      sum += c->lut[32 * j + (code & 15)] + c->lut[32 * (code_bytes + j) + (code >> 4)];
+    } else {
+      sum += (code & 15) * c->weights[8 * (j / 4) + j % 4] + (code >> 4) * c->weights[8 * (j / 4) + 4 + j % 4];
+    }
+  }
+  return sum;
+}
+
+static float stored_factor(const coarse_case *c, size_t slot, size_t which) {
+  uint16_t factor;
+  size_t code_bytes = c->query.code_bytes;
+  memcpy(&factor, c->blocks + slot / 32 * bsv_block_bytes(code_bytes) + 32 * code_bytes + 64 * which + 2 * (slot % 32), 2);
+  return bsv_bf16_to_f32(factor);
+}
+
+static void coarse_check(const coarse_case *c, const bsv_kernels *kernels, int bits, int filtered, float limit) {
+  size_t rows = c->n_blocks * BSV_BLOCK_ROWS, at = 0;
+  bsv_candidate *out = malloc(rows * sizeof *out + 1);
+  size_t n = (bits == 1 ? kernels->coarse1 : kernels->coarse4)(&c->query, c->blocks, c->n_blocks, filtered ? c->allowed : NULL,
+                                                               limit, 1000, out);
+  for (size_t slot = 0; slot < rows; slot++) {
+    double s = (double)c->query.scale * (double)coarse_sum(c, bits, slot) + (double)c->query.bias;
+    double f = (double)stored_factor(c, slot, 0), h = (double)stored_factor(c, slot, 1);
+    double want = (double)c->query.base + h - f * s;
+    double bound = ldexp(1, -22) * (fabs((double)c->query.base) + (isinf(h) ? 0 : fabs(h)) + fabs(f) * (fabs(s) + 3)) + 1e-30;
+    int is_allowed = !filtered || (c->allowed[slot / 32] >> slot % 32 & 1);
+    int found = at < n && out[at].slot == 1000 + slot;
+    if (found) {
+      double got = (double)out[at].estimate;
+      CHECK(is_allowed && got <= (double)limit, "%s: slot %zu must not pass", kernels->name, slot);
+      CHECK(got == want || fabs(got - want) <= bound, "%s %d bits: slot %zu got %.9g, want %.9g", kernels->name, bits, slot, got, want);
+      at++;
+    } else if (is_allowed && want == want) {
+      CHECK(want > (double)limit - bound, "%s %d bits: slot %zu with %.9g was missed at limit %.9g", kernels->name, bits, slot,
+            want, (double)limit);
+    }
+  }
+  CHECK(at == n, "%s: %zu candidates more than rows", kernels->name, n - at);
+  free(out);
+}
+
+static void coarse_kernels_equal_their_definition(void) {
+  static const size_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 31, 48, 96, 127, 128, 129, 192, 1023, 1024, 1025, 1100};
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  uint64_t state = 6;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (int extreme = 0; extreme < 2; extreme++) {
+      for (int bits = 1; bits <= 4; bits += 3) {
+        size_t code_bytes = bits == 1 ? sizes[i] : sizes[i] * 4;
+        coarse_case c;
+        coarse_make(&c, code_bytes, 1 + i % 4, extreme, &state);
+        for (int t = 0; t < n_tables; t++) {
+          for (int filtered = 0; filtered < 2; filtered++) {
+            coarse_check(&c, all[t], bits, filtered, 3.4e38f);
+            coarse_check(&c, all[t], bits, filtered, 0.3f);
+            coarse_check(&c, all[t], bits, filtered, -1e30f);
+          }
+        }
+        coarse_free(&c);
+      }
+    }
+  }
+}
+
+static void hadamard_equals_its_definition(void) {
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  uint64_t state = 7;
+  for (unsigned log2n = 0; log2n <= 10; log2n++) {
+    size_t n = (size_t)1 << log2n;
+    float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
+    for (size_t i = 0; i < n; i++) x[i] = next_float(&state);
+    for (int t = 0; t < n_tables; t++) {
+      memcpy(y, x, n * sizeof *x);
+      all[t]->hadamard(y, log2n);
+      for (size_t i = 0; i < n; i++) {
+        double want = 0;
+        for (size_t j = 0; j < n; j++) {
+          int minus = 0;
+          for (size_t bits = i & j; bits; bits &= bits - 1) minus ^= 1;
+          want += minus ? -(double)x[j] : (double)x[j];
+        }
+        CHECK(fabs((double)y[i] - want) <= 1e-6 * (double)n, "%s: element %zu of %zu", all[t]->name, i, n);
+      }
+    }
+    free(x);
+    free(y);
+  }
+}
+
 int main(void) {
   RUN(float_kernels_stay_in_their_stated_bound);
   RUN(integer_kernels_are_exact);
   RUN(a_table_is_chosen_by_flags_and_by_name);
   RUN(distances_of_long_vectors_do_not_wrap);
+  RUN(coarse_kernels_equal_their_definition);
+  RUN(hadamard_equals_its_definition);
   return 0;
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bearsearch.demo.library import DemoNote, create_bear_library, load_notes, note_id
 
 FOLDER = Path(str(resources.files("bearsearch.demo")))

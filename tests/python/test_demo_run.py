@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from bearsearch.demo.run import DemoQuery, load_queries, run
 
 
@@ -70,5 +71,5 @@ def test_other_notes_named_in_the_environment_are_not_read(tmp_path: Path, monke
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "intruder.md").write_text("# Intruder\n\nblossom end rot\n", encoding="utf-8")
-    monkeypatch.setenv("BEARSEARCH_VAULTS", str(vault))
+    monkeypatch.setenv("BEARSEARCH_VAULT", str(vault))
     assert "Intruder" not in output(None, ask("blossom end rot"))

@@ -2,6 +2,8 @@
 
     app.py        the program `bearsearch`: its commands, and how an error ends it
     options.py    the global options, accepted before and after a command, and the output formats
+    filters.py    the options that narrow a set of notes
+    formats.py    which function of render prints what in which format
     output.py     where words go: results to standard output, everything else to standard error
     progress.py   a bar for long steps, on a terminal only
     <command>.py  one file per command: its arguments, one call of the service, one call of render

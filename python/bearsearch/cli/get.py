@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.options import FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.errors import UsageError
 
@@ -27,33 +27,16 @@ def command(options: GlobalOptions, /, notes: tuple[str, ...], lines: str | None
 
     All notes of one title are printed, the newest first. A single - reads ids from standard input, one per line.
     """
-    form = options.format_among("text", "json", "jsonl", "md", "xml", "files")
+    from bearsearch.cli.formats import GET
+
+    form = options.format_among(*FORMATS)
     if notes == ("-",):
         notes = tuple(line for line in sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines() if line)
         if not notes:
             raise UsageError("standard input names no note; write one id or title per line")
     with options.open_index() as index:
         result = index.get(notes, lines=lines)
-    match form:
-        case "json" | "jsonl":
-            from bearsearch.render import as_json
-
-            document = as_json.get(result)
-            write(as_json.dumps(document) if form == "json" else as_json.lines(document["notes"]))
-        case "xml":
-            from bearsearch.render import as_xml
-
-            write(as_xml.get(result))
-        case "md":
-            from bearsearch.render import as_markdown
-
-            write(as_markdown.get(result))
-        case "files":
-            write("".join(f"{note.source}:{note.id}\n" for note in result.notes))
-        case _:
-            from bearsearch.render import as_text
-
-            write(as_text.get(result, style=style_of(sys.stdout)))
+    write(GET.shown(form, result, style=style_of(sys.stdout)))
     say(result.notices, quiet=options.quiet)
     for missing in result.missing:
         say([f"no note has the id or title {missing!r}; `bearsearch search` finds notes by their words"])

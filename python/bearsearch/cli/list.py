@@ -6,7 +6,7 @@ from typing import Unpack
 import click
 
 from bearsearch.cli.filters import Filters, filter_options
-from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.options import FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 
 __all__ = ["command"]
@@ -25,28 +25,11 @@ __all__ = ["command"]
 @pass_options
 def command(options: GlobalOptions, /, limit: int, offset: int, **filters: Unpack[Filters]) -> int:
     """List notes by date, the newest first."""
-    form = options.format_among("text", "json", "jsonl", "md", "xml", "files")
+    from bearsearch.cli.formats import LIST
+
+    form = options.format_among(*FORMATS)
     with options.open_index() as index:
         result = index.list(limit=limit, offset=offset, **filters)
-    match form:
-        case "json" | "jsonl":
-            from bearsearch.render import as_json
-
-            document = as_json.notes(result)
-            write(as_json.dumps(document) if form == "json" else as_json.lines(document["notes"]))
-        case "md":
-            from bearsearch.render import as_markdown
-
-            write(as_markdown.notes(result))
-        case "xml":
-            from bearsearch.render import as_xml
-
-            write(as_xml.notes(result))
-        case "files":
-            write("".join(f"{note.source}:{note.id}\n" for note in result.notes))
-        case _:
-            from bearsearch.render import as_text
-
-            write(as_text.notes(result, style=style_of(sys.stdout)))
+    write(LIST.shown(form, result, style=style_of(sys.stdout)))
     say([f"{len(result.notes)} of {result.total} notes", *result.notices], quiet=options.quiet)
     return 0 if result.notes else 1

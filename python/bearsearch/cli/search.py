@@ -7,17 +7,14 @@ be long and hold any byte.
 
 import re
 import sys
-from typing import IO, TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import click
 
 from bearsearch.cli.filters import Filters, filter_options
-from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.options import FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.errors import UsageError
-
-if TYPE_CHECKING:
-    from bearsearch.types import SearchResult
 
 __all__ = ["command"]
 
@@ -93,36 +90,15 @@ def command(
     Quote "a phrase" inside the query, exclude with -word, narrow with tag:x, title:x, after:2026-01-01. A single -
     reads the query from standard input.
     """
-    form = options.format_among("text", "json", "jsonl", "md", "xml", "files")
+    from bearsearch.cli.formats import SEARCH
+
+    form = options.format_among(*FORMATS)
     asked = words_of(query)
     with options.open_index(quick=True) as index:
         result = index.search([asked, *also] if also else asked, mode=mode, limit=limit, ids=ids, **filters)
-    write(_shown(result, form, sys.stdout, explain=explain))
+    write(SEARCH.shown(form, result, style=style_of(sys.stdout), explain=explain))
     if form == "text" or result.notices:
         from bearsearch.render.as_text import search_remarks
 
         say(search_remarks(result, explain=explain), quiet=options.quiet)
     return 0 if result.hits else 1
-
-
-def _shown(result: "SearchResult", form: str, stream: IO[str], *, explain: bool) -> str:
-    match form:
-        case "json" | "jsonl":
-            from bearsearch.render import as_json
-
-            document = as_json.search(result)
-            return as_json.dumps(document) if form == "json" else as_json.lines(document["hits"])
-        case "xml":
-            from bearsearch.render import as_xml
-
-            return as_xml.search(result)
-        case "md":
-            from bearsearch.render import as_markdown
-
-            return as_markdown.search(result)
-        case "files":
-            return "".join(f"{hit.source}:{hit.id}\n" for hit in result.hits)
-        case _:
-            from bearsearch.render import as_text
-
-            return as_text.search(result, style=style_of(stream), explain=explain)

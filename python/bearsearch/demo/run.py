@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from bearsearch import Index
-from bearsearch.config import Settings, load_settings
 from bearsearch.demo.library import create_bear_library
 from bearsearch.errors import ModelError
 from bearsearch.types import EmbedReport, Progress, SyncReport
@@ -61,7 +60,7 @@ def run(
     *,
     model: str | None = None,
     model_path: Path | None = None,
-    semantic: bool = True,
+    semantic: bool | None = None,
     queries: Sequence[DemoQuery] | None = None,
 ) -> None:
     """Index the demo library and write to `out` what each mode finds for each query.
@@ -72,7 +71,7 @@ def run(
         out: Gets everything; colours and a progress bar only when it is a terminal.
         model: Embedding model; None takes the usual choice.
         model_path: Folder with the model's files; None takes the usual places.
-        semantic: False searches by words alone.
+        semantic: False searches by words alone; None follows the user's settings.
         queries: What to ask; None asks what is in `queries.toml`.
 
     Raises:
@@ -93,10 +92,13 @@ def run(
         library = folder / "demo-library.sqlite"
         library.unlink(missing_ok=True)
         create_bear_library(library)
-        settings = _settings(model=model, model_path=model_path)
         index = stack.enter_context(
-            Index(index_path or folder / "index.sqlite", db=library, semantic=semantic, settings=settings)
+            Index(
+                index_path or folder / "index.sqlite", db=library, model=model, model_path=model_path, semantic=semantic
+            )
         )
+        # The user's choice of a model holds, nothing else of theirs: the demo reads its own library, all of it.
+        index.settings = replace(index.settings, vault=None, exclude_tags=(), exclude=(), index_locked_titles=True)
         with _progress(console) as progress:
             synced = index.sync(progress=progress)
             embedded = index.embed(progress=progress)
@@ -104,12 +106,6 @@ def run(
         _show_queries(console, index, load_queries() if queries is None else queries)
         if index_path is not None:
             console.print(f'\nAsk your own: bearsearch --index {index_path} search "..."', markup=False)
-
-
-def _settings(*, model: str | None, model_path: Path | None) -> Settings:
-    """The user's choice of a model and nothing else of theirs, so that the demo reads its own library alone."""
-    theirs = load_settings({"model": model, "model_path": model_path})
-    return replace(theirs, vaults=(), exclude_tags=(), exclude=(), index_locked_titles=True)
 
 
 @contextmanager

@@ -66,25 +66,6 @@ class SearchReply(BaseModel):
     notices: list[str]
 
 
-class NoteReply(BaseModel):
-    """One note, whole or in part: `text` holds the lines `lines` of `total_lines`."""
-
-    id: str
-    title: str
-    source: str
-    url: str | None
-    tags: list[str]
-    created_at: str | None
-    updated_at: str | None
-    archived: bool
-    pinned: bool
-    locked: bool
-    text: str
-    lines: list[int]
-    total_lines: int
-    truncated: bool
-
-
 class NoteSummaryReply(BaseModel):
     """One note without its text; pass `id` to note_get."""
 
@@ -98,6 +79,15 @@ class NoteSummaryReply(BaseModel):
     archived: bool
     pinned: bool
     locked: bool
+
+
+class NoteReply(NoteSummaryReply):
+    """One note, whole or in part: `text` holds the lines `lines` of `total_lines`."""
+
+    text: str
+    lines: list[int]
+    total_lines: int
+    truncated: bool
 
 
 class ListReply(BaseModel):

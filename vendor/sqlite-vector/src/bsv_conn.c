@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "bsv_text.h"
-
-#define DEFAULT_MAX_MEMORY_BYTES (INT64_C(30) * 1024 * 1024)
+#include "bsv_track.h"
 
 /* ---- SQL shorthands ------------------------------------------------------------------------- */
 
@@ -39,10 +38,14 @@ int bsv_exec(sqlite3 *db, const char *format, ...) {
 static void free_column(bsv_column *column) {
   if (column == NULL) return;
   bsv_codes_unref(column->preloaded);
+  bsv_codec_clear(&column->codec);
+  bsv_rabitq_clear(&column->rabitq);
   sqlite3_free(column->table);
   sqlite3_free(column->column);
   sqlite3_free(column->rowid);
   sqlite3_free(column->shadow);
+  sqlite3_free(column->own_shadow);
+  sqlite3_free(column->log);
   sqlite3_free(column);
 }
 
@@ -85,11 +88,26 @@ bsv_column *bsv_conn_column(bsv_conn *conn, const char *table, const char *colum
   return NULL;
 }
 
+int bsv_column_rabitq(bsv_conn *conn, bsv_column *column) {
+  const bsv_codec *codec = &column->codec;
+  if (column->rabitq_lineage == codec->lineage) return SQLITE_OK;
+  column->rabitq_lineage = 0;
+  bsv_rabitq_clear(&column->rabitq);
+  int rc = bsv_rabitq_init(&column->rabitq, conn->kernels, bsv_qtype_bits(codec->qtype), codec->coding, (size_t)column->dim,
+                           codec->mean);
+  if (rc == SQLITE_OK) column->rabitq_lineage = codec->lineage;
+  return rc;
+}
+
+char *bsv_shadow_name(const char *table, const char *column) { return sqlite3_mprintf("vector0_%s_%s", table, column); }
+char *bsv_own_shadow_name(const char *table, const char *column) { return sqlite3_mprintf("vector1_%s_%s", table, column); }
+
 /* ---- options -------------------------------------------------------------------------------- */
 
+/* An amount with KB, MB or GB behind it; 0 when it is none. */
 static int64_t memory_size(bsv_slice value) {
   int64_t amount = 0, unit = 1;
-  if (!bsv_slice_integer(value, &amount) || amount <= 0) return DEFAULT_MAX_MEMORY_BYTES;
+  if (!bsv_slice_integer(value, &amount) || amount <= 0) return 0;
   for (size_t i = 0; i + 1 < value.n; i++) {
     bsv_slice suffix = {value.text + i, 2};
     if (bsv_slice_equals(suffix, "KB")) unit = 1024;
@@ -99,14 +117,42 @@ static int64_t memory_size(bsv_slice value) {
   return amount > INT64_MAX / unit ? INT64_MAX : amount * unit;
 }
 
+static int is_true(bsv_slice value) {
+  int64_t number;
+  if (bsv_slice_integer(value, &number)) return number != 0;
+  return bsv_slice_equals(value, "true") || bsv_slice_equals(value, "yes") || bsv_slice_equals(value, "on");
+}
+
 static int quantize_option(bsv_slice key, bsv_slice value, bsv_quantize_options *options, char **error) {
+  int64_t number;
   if (bsv_slice_equals(key, "qtype")) {
     if (!bsv_qtype_parse(value.text, value.n, &options->qtype)) {
-      *error = sqlite3_mprintf("unknown quantizer '%.*s': use UINT8, INT8 or 1BIT", (int)value.n, value.text);
+      *error = sqlite3_mprintf("unknown quantizer '%.*s': use RABITQ, RABITQ4, INT8, UINT8 or 1BIT", (int)value.n, value.text);
+      return SQLITE_ERROR;
+    }
+    /* Under its published names the quantizer answers with estimates. */
+    if (value.n >= 5 && sqlite3_strnicmp(value.text, "TURBO", 5) == 0) options->rescore = 0;
+  } else if (bsv_slice_equals(key, "qbits")) {
+    if (!bsv_slice_integer(value, &number) || number < 2 || number > 4) {
+      *error = sqlite3_mprintf("qbits must be 2, 3 or 4, got '%.*s'", (int)value.n, value.text);
       return SQLITE_ERROR;
     }
   } else if (bsv_slice_equals(key, "max_memory")) {
     options->max_memory_bytes = memory_size(value);
+  } else if (bsv_slice_equals(key, "rescore") || bsv_slice_equals(key, "oversample")) {
+    if (bsv_slice_equals(value, "auto")) {
+      options->rescore = BSV_RESCORE_AUTO;
+    } else if (bsv_slice_integer(value, &number) && number >= 0 && number <= 1000000) {
+      options->rescore = (int)number;
+    } else {
+      *error = sqlite3_mprintf("rescore must be 0 (off), a multiple of k up to 1000000, or auto; got '%.*s'", (int)value.n,
+                               value.text);
+      return SQLITE_ERROR;
+    }
+  } else if (bsv_slice_equals(key, "track")) {
+    options->track = is_true(value);
+  } else if (bsv_slice_equals(key, "full")) {
+    options->full = is_true(value);
   }
   return SQLITE_OK;
 }
@@ -116,12 +162,6 @@ int bsv_parse_quantize_options(const char *text, size_t n, bsv_quantize_options 
   int rc = SQLITE_OK;
   while (rc == SQLITE_OK && bsv_next_option(&rest, &key, &value)) rc = quantize_option(key, value, options, error);
   return rc;
-}
-
-static int is_true(bsv_slice value) {
-  int64_t number;
-  if (bsv_slice_integer(value, &number)) return number != 0;
-  return bsv_slice_equals(value, "true") || bsv_slice_equals(value, "yes") || bsv_slice_equals(value, "on");
 }
 
 static int init_option(bsv_slice key, bsv_slice value, bsv_column *column, char **error) {
@@ -171,12 +211,13 @@ static int parse_init_options(const char *text, size_t n, bsv_column *column, ch
 static int find_table(sqlite3 *db, const char *table, bsv_column *column, int *without_rowid, char **error) {
   sqlite3_stmt *stmt = NULL;
   int rc = bsv_prepare(db, &stmt,
-                       "SELECT name, wr FROM pragma_table_list"
+                       "SELECT name, wr, type = 'virtual' FROM pragma_table_list"
                        " WHERE schema = 'main' AND type <> 'view' AND name = %Q COLLATE NOCASE",
                        table);
   if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
     column->table = sqlite3_mprintf("%s", sqlite3_column_text(stmt, 0));
     *without_rowid = sqlite3_column_int(stmt, 1);
+    column->is_virtual = sqlite3_column_int(stmt, 2);
     rc = column->table ? SQLITE_OK : SQLITE_NOMEM;
   } else if (rc == SQLITE_DONE) {
     *error = sqlite3_mprintf("there is no table '%s' in the main database", table);
@@ -287,26 +328,28 @@ int bsv_conn_init_column(bsv_conn *conn, const char *table, const char *name, co
   bsv_column *column = sqlite3_malloc64(sizeof *column);
   if (column == NULL) return SQLITE_NOMEM;
   memset(column, 0, sizeof *column);
+  column->codec.qtype = BSV_QTYPE_NONE;
   column->options.qtype = BSV_QTYPE_AUTO;
-  column->options.max_memory_bytes = DEFAULT_MAX_MEMORY_BYTES;
+  column->options.rescore = BSV_RESCORE_DEFAULT;
+  column->options.track = BSV_TRACK_DEFAULT;
 
-  int rc = find_table(conn->db, table, column, &without_rowid, error);
-  if (rc == SQLITE_OK) rc = find_columns(conn->db, name, without_rowid, column, error);
-  if (rc == SQLITE_OK) rc = parse_init_options(options, n_options, column, error);
-  if (rc != SQLITE_OK) goto done;
-
+  /* A program may well declare a column before each use: the table is looked at the first time only. */
   bsv_column *existing = bsv_conn_column(conn, table, name);
-  if (existing != NULL) {
-    rc = check_repeated(existing, column, error);
-    goto done;
-  }
+  int rc = existing ? SQLITE_OK : find_table(conn->db, table, column, &without_rowid, error);
+  if (rc == SQLITE_OK && existing == NULL) rc = find_columns(conn->db, name, without_rowid, column, error);
+  if (rc == SQLITE_OK) rc = parse_init_options(options, n_options, column, error);
+  if (rc == SQLITE_OK && existing != NULL) rc = check_repeated(existing, column, error);
+  if (rc != SQLITE_OK || existing != NULL) goto done;
+
   column->column = sqlite3_mprintf("%s", name);
   column->shadow = bsv_shadow_name(column->table, name);
-  if (column->column == NULL || column->shadow == NULL) {
+  column->own_shadow = bsv_own_shadow_name(column->table, name);
+  column->log = bsv_log_name(column->table, name);
+  if (!column->column || !column->shadow || !column->own_shadow || !column->log) {
     rc = SQLITE_NOMEM;
     goto done;
   }
-  rc = bsv_read_codec(conn->db, column->table, name, &column->codec);
+  rc = bsv_read_codec(conn->db, column->table, name, column->dim, &column->codec);
   if (rc != SQLITE_OK) goto done;
   if (column->codec.qtype != BSV_QTYPE_NONE) column->options.qtype = column->codec.qtype; /* what is stored wins */
   column->next = conn->columns;

@@ -2,7 +2,7 @@
 ** SQL glue: registration, and the scalar functions.
 **
 ** A function here unpacks its arguments, checks their types, calls what does the work, and sets the
-** result. The table-valued functions have a file of their own, bsv_scan.c.
+** result. The table-valued functions are in bsv_scan.c, the distances in bsv_distance.c.
 */
 #define BSV_DEFINES_SQLITE3_API
 #include "bsv_sqlite.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bsv_conn.h"
+#include "bsv_distance.h"
 #include "bsv_quantize.h"
 #include "bsv_scan.h"
 #include "bsv_text.h"
@@ -174,7 +175,8 @@ static void vector_quantize_preload(sqlite3_context *context, int argc, sqlite3_
   if (!arguments_are_text(context, "vector_quantize_preload", argc, argv)) return;
   bsv_column *column = column_of(context, "vector_quantize_preload", argv);
   if (column == NULL) return;
-  int rc = bsv_preload(conn_of(context), column, &error);
+  const char *options = argc > 2 ? text_of(argv[2]) : "";
+  int rc = bsv_preload(conn_of(context), column, options, argc > 2 ? (size_t)sqlite3_value_bytes(argv[2]) : 0, &error);
   if (rc != SQLITE_OK) result_error(context, rc, error);
 }
 
@@ -182,6 +184,19 @@ static void vector_quantize_cleanup(sqlite3_context *context, int argc, sqlite3_
   if (!arguments_are_text(context, "vector_quantize_cleanup", argc, argv)) return;
   int rc = bsv_cleanup(conn_of(context), text_of(argv[0]), text_of(argv[1]));
   if (rc != SQLITE_OK) result_error(context, rc, NULL);
+}
+
+static void vector_quantize_stats(sqlite3_context *context, int argc, sqlite3_value **argv) {
+  char *error, *json = NULL;
+  if (!arguments_are_text(context, "vector_quantize_stats", argc, argv)) return;
+  bsv_column *column = column_of(context, "vector_quantize_stats", argv);
+  if (column == NULL) return;
+  int rc = bsv_quantize_stats(conn_of(context), column, &json, &error);
+  if (rc != SQLITE_OK) {
+    result_error(context, rc, error);
+  } else {
+    sqlite3_result_text(context, json, -1, sqlite3_free);
+  }
 }
 
 /* ---- registration --------------------------------------------------------------------------- */
@@ -199,6 +214,7 @@ static const struct {
 } functions[] = {
     {"vector_version", 0, PURE, vector_version},
     {"vector_backend", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, vector_backend},
+    {"vector_turboquant_backend", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, vector_backend},
     {"vector_as_f32", 1, PURE, vector_as_f32},
     {"vector_as_f32", 2, PURE, vector_as_f32},
     {"vector_as_f16", 1, PURE, vector_as_f16},
@@ -216,7 +232,9 @@ static const struct {
     {"vector_quantize", 3, ACTS, vector_quantize},
     {"vector_quantize_memory", 2, ACTS, vector_quantize_memory},
     {"vector_quantize_preload", 2, ACTS, vector_quantize_preload},
+    {"vector_quantize_preload", 3, ACTS, vector_quantize_preload},
     {"vector_quantize_cleanup", 2, ACTS, vector_quantize_cleanup},
+    {"vector_quantize_stats", 2, ACTS, vector_quantize_stats},
 };
 
 /* Functions and modules share the state, each with its own reference. */
@@ -228,7 +246,8 @@ static int register_all(bsv_conn *conn) {
                                         functions[i].function, NULL, NULL, bsv_conn_unref);
     if (rc != SQLITE_OK) return rc;
   }
-  return bsv_scan_register(conn);
+  int rc = bsv_distance_register(conn);
+  return rc == SQLITE_OK ? bsv_scan_register(conn) : rc;
 }
 
 int bsv_register(sqlite3 *db, bsv_cache *cache) {

@@ -53,8 +53,17 @@ unsigned bsv_cpu_flags(void) {
   uint64_t saved = saved_registers();
   int fma = one.c >> 12 & 1, f16c = one.c >> 29 & 1, avx2 = seven.b >> 5 & 1;
   if ((saved & 0x6) == 0x6 && fma && f16c && avx2) flags |= BSV_CPU_AVX2;
+  uint32_t foundation = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
+  uint32_t additions = 1u << 1 | 1u << 11 | 1u << 14;              /* VBMI, VNNI, VPOPCNTDQ */
+  if (flags && (saved & 0xe6) == 0xe6 && (seven.b & foundation) == foundation && (seven.c & additions) == additions) {
+    flags |= BSV_CPU_AVX512;
+  }
   return flags;
 }
+
+#elif defined(__aarch64__) || defined(_M_ARM64)
+
+unsigned bsv_cpu_flags(void) { return BSV_CPU_NEON; }
 
 #else
 
@@ -62,19 +71,32 @@ unsigned bsv_cpu_flags(void) { return 0; }
 
 #endif
 
-const bsv_kernels *bsv_kernels_for(unsigned cpu_flags) {
+/* The tables of this architecture, the best first, each with the flag that it needs. */
+static const struct {
+  const bsv_kernels *kernels;
+  unsigned needs;
+} tables[] = {
 #ifdef BSV_X86
-  if (cpu_flags & BSV_CPU_AVX2) return &bsv_kernels_avx2;
+    {&bsv_kernels_avx512, BSV_CPU_AVX512},
+    {&bsv_kernels_avx2, BSV_CPU_AVX2},
+#elif defined(__aarch64__) || defined(_M_ARM64)
+    {&bsv_kernels_neon, BSV_CPU_NEON},
 #endif
-  (void)cpu_flags;
-  return &bsv_kernels_scalar;
+    {&bsv_kernels_scalar, 0},
+};
+
+#define N_TABLES (sizeof tables / sizeof tables[0])
+
+const bsv_kernels *bsv_kernels_for(unsigned cpu_flags) {
+  size_t i = 0;
+  while (i + 1 < N_TABLES && (tables[i].needs & cpu_flags) != tables[i].needs) i++;
+  return tables[i].kernels;
 }
 
 const bsv_kernels *bsv_kernels_named(const char *name, unsigned cpu_flags) {
-  if (strcmp(name, bsv_kernels_scalar.name) == 0) return &bsv_kernels_scalar;
-#ifdef BSV_X86
-  if (strcmp(name, bsv_kernels_avx2.name) == 0 && cpu_flags & BSV_CPU_AVX2) return &bsv_kernels_avx2;
-#endif
-  (void)cpu_flags;
+  for (size_t i = 0; i < N_TABLES; i++) {
+    if (strcmp(name, tables[i].kernels->name) != 0) continue;
+    return (tables[i].needs & cpu_flags) == tables[i].needs ? tables[i].kernels : NULL;
+  }
   return NULL;
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bsv_coarse.h"
+
 /*
 ** Largest n of the 8-bit kernels. Their int32 sums hold at most 255 * 255 * 32768 = 2130739200,
 ** which is below 2^31; longer vectors are cut into pieces of this length by the caller.
@@ -46,14 +48,28 @@ typedef struct bsv_kernels {
   bsv_int_kernels u8;
   /* Number of differing bits in n bytes. */
   uint64_t (*hamming)(const void *a, const void *b, size_t n);
+  /* The integer sums are exact in every table, the estimates are within 4 units in the last place
+  ** of the largest of base, h and f * S. */
+  bsv_coarse_kernel coarse1; /* blocks of 1-bit codes */
+  bsv_coarse_kernel coarse4; /* blocks of 4-bit codes */
+  /* Reads n bytes and does nearly nothing with them: the yardstick for the speed of a scan. */
+  uint64_t (*read)(const void *p, size_t n);
+  /* In-place Walsh-Hadamard transform of n = 2^log2n floats, not normalized. */
+  void (*hadamard)(float *x, unsigned log2n);
 } bsv_kernels;
 
 extern const bsv_kernels bsv_kernels_scalar; /* the reference for every other table */
 #if defined(__x86_64__) || defined(_M_X64)
 extern const bsv_kernels bsv_kernels_avx2;
+extern const bsv_kernels bsv_kernels_avx512;
+#elif defined(__aarch64__) || defined(_M_ARM64)
+extern const bsv_kernels bsv_kernels_neon;
 #endif
 
-#define BSV_CPU_AVX2 1u /* AVX2, FMA and F16C, and the system saves their registers */
+/* What bsv_cpu_flags() reports; a flag means that the system saves the registers, too. */
+#define BSV_CPU_AVX2 1u   /* AVX2, FMA and F16C */
+#define BSV_CPU_AVX512 2u /* AVX-512 F, BW, DQ, VL, VNNI, VBMI and VPOPCNTDQ, beside the above */
+#define BSV_CPU_NEON 4u   /* part of every AArch64 processor */
 
 unsigned bsv_cpu_flags(void);
 /* Pure: the best table for these flags. */

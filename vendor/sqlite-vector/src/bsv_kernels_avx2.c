@@ -11,6 +11,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "bsv_hadamard.h"
+
 static inline __m256 load_f32(const unsigned char *row) { return _mm256_loadu_ps((const float *)(const void *)row); }
 
 static inline __m256 load_f16(const unsigned char *row) {
@@ -206,6 +208,153 @@ static uint64_t hamming(const void *a, const void *b, size_t n) {
   return total;
 }
 
+/* ---- coarse codes --------------------------------------------------------------------------- */
+
+static inline __m256 load_factors(const uint8_t *factors) { return load_bf16(factors); }
+
+/*
+** Estimates of eight rows, and a bit for each that is at most `limit`. The comparison is ordered, so
+** that a NaN fails it.
+*/
+static inline unsigned estimate8(const bsv_coarse_query *query, __m256i sums, const uint8_t *f, const uint8_t *h, float limit,
+                                 float *estimates) {
+  __m256 s = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(query->scale), _mm256_set1_ps(query->bias));
+  __m256 start = _mm256_add_ps(_mm256_set1_ps(query->base), load_factors(h));
+  __m256 estimate = _mm256_fnmadd_ps(load_factors(f), s, start);
+  _mm256_storeu_ps(estimates, estimate);
+  return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(estimate, _mm256_set1_ps(limit), _CMP_LE_OQ));
+}
+
+/* Writes the rows of a block that pass, given the sums of its rows, eight in each register. */
+static inline size_t pass(const bsv_coarse_query *query, const __m256i sums[4], const uint8_t *factors, uint32_t allowed,
+                          float limit, uint32_t slot, bsv_candidate *out) {
+  float estimates[BSV_BLOCK_ROWS];
+  uint32_t mask = 0;
+  for (int i = 0; i < 4; i++) {
+    mask |= estimate8(query, sums[i], factors + 16 * i, factors + 64 + 16 * i, limit, estimates + 8 * i) << 8 * i;
+  }
+  size_t n = 0;
+  for (mask &= allowed; mask; mask &= mask - 1) {
+    unsigned i = bsv_lowest_bit(mask);
+    out[n].estimate = estimates[i];
+    out[n].slot = slot + i;
+    n++;
+  }
+  return n;
+}
+
+static inline __m256i load256(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+
+/* Table entries of one byte of code of all rows, low and high half added. */
+static inline __m256i lookups(const uint8_t *code, const uint8_t *low, const uint8_t *high) {
+  const __m256i nibble = _mm256_set1_epi8(0x0f);
+  __m256i c = load256(code);
+  __m256i l = _mm256_shuffle_epi8(load256(low), _mm256_and_si256(c, nibble));
+  __m256i h = _mm256_shuffle_epi8(load256(high), _mm256_and_si256(_mm256_srli_epi16(c, 4), nibble));
+  return _mm256_add_epi8(l, h);
+}
+
+static inline void prefetch(const uint8_t *p) { _mm_prefetch((const char *)p + BSV_PREFETCH_BYTES, _MM_HINT_T0); }
+
+/*
+** Adds up the table entries of bytes [from, to) of one block in 16 bits. A pair of neighbouring
+** bytes is added as one word: the sum of words carries the even positions modulo 2^16 plus 256
+** times the odd ones, and the odd ones are summed on their own, to be taken out at the end.
+*/
+static inline void sum_lookups(const uint8_t *block, const uint8_t *low, const uint8_t *high, size_t from, size_t to,
+                               __m256i *even, __m256i *odd) {
+  __m256i words = _mm256_setzero_si256(), odds = words;
+  size_t j = from;
+  for (; j + 4 <= to; j += 4) {
+    const uint8_t *b = block + 32 * j, *l = low + 32 * j, *h = high + 32 * j;
+    prefetch(b);
+    prefetch(b + 64);
+    __m256i s = _mm256_add_epi8(_mm256_add_epi8(lookups(b, l, h), lookups(b + 32, l + 32, h + 32)),
+                                _mm256_add_epi8(lookups(b + 64, l + 64, h + 64), lookups(b + 96, l + 96, h + 96)));
+    words = _mm256_add_epi16(words, s);
+    odds = _mm256_add_epi16(odds, _mm256_srli_epi16(s, 8));
+  }
+  for (; j < to; j++) {
+    __m256i s = lookups(block + 32 * j, low + 32 * j, high + 32 * j);
+    words = _mm256_add_epi16(words, s);
+    odds = _mm256_add_epi16(odds, _mm256_srli_epi16(s, 8));
+  }
+  *odd = odds;
+  *even = _mm256_sub_epi16(words, _mm256_slli_epi16(odds, 8));
+}
+
+static size_t coarse1(const bsv_coarse_query *query, const uint8_t *blocks, size_t n_blocks, const uint32_t *allowed,
+                      float limit, uint32_t first_slot, bsv_candidate *out) {
+  size_t n = 0, code_bytes = query->code_bytes;
+  const uint8_t *low = query->lut, *high = query->lut + BSV_LUT_STRIDE * code_bytes;
+  for (size_t block = 0; block < n_blocks; block++, blocks += bsv_block_bytes(code_bytes)) {
+    if (allowed && allowed[block] == 0) continue;
+    __m256i sums[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (size_t from = 0; from < code_bytes; from += BSV_LUT_SEGMENT) {
+      size_t to = code_bytes - from < BSV_LUT_SEGMENT ? code_bytes : from + BSV_LUT_SEGMENT;
+      __m256i even, odd;
+      sum_lookups(blocks, low, high, from, to, &even, &odd);
+      sums[0] = _mm256_add_epi32(sums[0], _mm256_cvtepu16_epi32(_mm256_castsi256_si128(even)));
+      sums[1] = _mm256_add_epi32(sums[1], _mm256_cvtepu16_epi32(_mm256_extracti128_si256(even, 1)));
+      sums[2] = _mm256_add_epi32(sums[2], _mm256_cvtepu16_epi32(_mm256_castsi256_si128(odd)));
+      sums[3] = _mm256_add_epi32(sums[3], _mm256_cvtepu16_epi32(_mm256_extracti128_si256(odd, 1)));
+    }
+    const uint8_t *factors = blocks + BSV_BLOCK_ROWS * code_bytes;
+    prefetch(factors);
+    prefetch(factors + 64);
+    n += pass(query, sums, factors, allowed ? allowed[block] : ~0u, limit, first_slot + (uint32_t)(BSV_BLOCK_ROWS * block), out + n);
+  }
+  return n;
+}
+
+/* 15 * 127 * 4 = 7620 at most in 16 bits, then pairs are added to 32. */
+static inline __m256i dot4(__m256i sum, const uint8_t *words, __m256i low_weights, __m256i high_weights) {
+  const __m256i nibble = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
+  __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)words);
+  __m256i low = _mm256_maddubs_epi16(_mm256_and_si256(code, nibble), low_weights);
+  __m256i high = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(code, 4), nibble), high_weights);
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_add_epi16(low, high), ones));
+}
+
+static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size_t n_blocks, const uint32_t *allowed,
+                      float limit, uint32_t first_slot, bsv_candidate *out) {
+  size_t n = 0, code_bytes = query->code_bytes;
+  for (size_t block = 0; block < n_blocks; block++, blocks += bsv_block_bytes(code_bytes)) {
+    if (allowed && allowed[block] == 0) continue;
+    __m256i sums[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (size_t w = 0; w < code_bytes / 4; w++) {
+      int32_t low, high;
+      memcpy(&low, query->weights + 8 * w, 4);
+      memcpy(&high, query->weights + 8 * w + 4, 4);
+      __m256i low_weights = _mm256_set1_epi32(low), high_weights = _mm256_set1_epi32(high);
+      prefetch(blocks + 128 * w);
+      prefetch(blocks + 128 * w + 64);
+      for (int i = 0; i < 4; i++) sums[i] = dot4(sums[i], blocks + 128 * w + 32 * i, low_weights, high_weights);
+    }
+    n += pass(query, sums, blocks + BSV_BLOCK_ROWS * code_bytes, allowed ? allowed[block] : ~0u, limit,
+              first_slot + (uint32_t)(BSV_BLOCK_ROWS * block), out + n);
+  }
+  return n;
+}
+
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0;
+  size_t i = 0;
+  for (; i + 128 <= n; i += 128) {
+    prefetch(bytes + i);
+    prefetch(bytes + i + 64);
+    s0 = _mm256_xor_si256(s0, load256(bytes + i));
+    s1 = _mm256_xor_si256(s1, load256(bytes + i + 32));
+    s2 = _mm256_xor_si256(s2, load256(bytes + i + 64));
+    s3 = _mm256_xor_si256(s3, load256(bytes + i + 96));
+  }
+  uint64_t words[4], sum = 0;
+  _mm256_storeu_si256((__m256i *)(void *)words, _mm256_xor_si256(_mm256_xor_si256(s0, s1), _mm256_xor_si256(s2, s3)));
+  for (; i < n; i++) sum ^= bytes[i];
+  return sum ^ words[0] ^ words[1] ^ words[2] ^ words[3];
+}
+
 const bsv_kernels bsv_kernels_avx2 = {
     .name = "avx2",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -214,6 +363,10 @@ const bsv_kernels bsv_kernels_avx2 = {
     .i8 = {dot_i8, l2sq_i8, l1_i8},
     .u8 = {dot_u8, l2sq_u8, l1_u8},
     .hamming = hamming,
+    .coarse1 = coarse1,
+    .coarse4 = coarse4,
+    .read = read_bytes,
+    .hadamard = bsv_hadamard,
 };
 
 #else

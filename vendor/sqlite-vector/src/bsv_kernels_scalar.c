@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bsv_float16.h"
+#include "bsv_hadamard.h"
 
 #define LANES 8
 
@@ -134,6 +135,82 @@ static uint64_t hamming(const void *a, const void *b, size_t n) {
   return sum;
 }
 
+/* ---- coarse codes --------------------------------------------------------------------------- */
+
+static float factor(const uint8_t *factors, unsigned i) { return bsv_bf16_to_f32(load_u16(factors, i)); }
+
+/* Writes the rows of one block that pass, given the integer sums. */
+static size_t pass(const bsv_coarse_query *query, const uint32_t *sums, const uint8_t *factors, uint32_t allowed, float limit,
+                   uint32_t slot, bsv_candidate *out) {
+  size_t n = 0;
+  for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
+    float s = query->scale * (float)(int32_t)sums[i] + query->bias;
+    float estimate = query->base + factor(factors, BSV_BLOCK_ROWS + i) - factor(factors, i) * s;
+    if (estimate <= limit && allowed >> i & 1) {
+      out[n].estimate = estimate;
+      out[n].slot = slot + i;
+      n++;
+    }
+  }
+  return n;
+}
+
+static size_t coarse1(const bsv_coarse_query *query, const uint8_t *blocks, size_t n_blocks, const uint32_t *allowed,
+                      float limit, uint32_t first_slot, bsv_candidate *out) {
+  size_t n = 0, code_bytes = query->code_bytes;
+  const uint8_t *low = query->lut, *high = query->lut + BSV_LUT_STRIDE * code_bytes;
+  for (size_t block = 0; block < n_blocks; block++, blocks += bsv_block_bytes(code_bytes)) {
+    uint32_t sums[BSV_BLOCK_ROWS] = {0};
+    if (allowed && allowed[block] == 0) continue;
+    for (size_t j = 0; j < code_bytes; j++) {
+      for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
+        uint8_t code = blocks[BSV_BLOCK_ROWS * j + bsv_block_position(i)];
+        sums[i] += (uint32_t)low[BSV_LUT_STRIDE * j + (code & 15)] + high[BSV_LUT_STRIDE * j + (code >> 4)];
+      }
+    }
+    n += pass(query, sums, blocks + BSV_BLOCK_ROWS * code_bytes, allowed ? allowed[block] : ~0u, limit,
+              first_slot + (uint32_t)(BSV_BLOCK_ROWS * block), out + n);
+  }
+  return n;
+}
+
+static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size_t n_blocks, const uint32_t *allowed,
+                      float limit, uint32_t first_slot, bsv_candidate *out) {
+  size_t n = 0, code_bytes = query->code_bytes;
+  for (size_t block = 0; block < n_blocks; block++, blocks += bsv_block_bytes(code_bytes)) {
+    int32_t sums[BSV_BLOCK_ROWS] = {0};
+    if (allowed && allowed[block] == 0) continue;
+    for (size_t w = 0; w < code_bytes / 4; w++) {
+      const uint8_t *words = blocks + 4 * BSV_BLOCK_ROWS * w;
+      const int8_t *weights = query->weights + 8 * w;
+      for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
+        for (unsigned b = 0; b < 4; b++) {
+          uint8_t code = words[4 * i + b];
+          sums[i] += (code & 15) * weights[b] + (code >> 4) * weights[4 + b];
+        }
+      }
+    }
+    n += pass(query, (const uint32_t *)sums, blocks + BSV_BLOCK_ROWS * code_bytes, allowed ? allowed[block] : ~0u, limit,
+              first_slot + (uint32_t)(BSV_BLOCK_ROWS * block), out + n);
+  }
+  return n;
+}
+
+static uint64_t read_bytes(const void *p, size_t n) {
+  const uint8_t *bytes = p;
+  uint64_t sums[4] = {0};
+  size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    for (int j = 0; j < 4; j++) {
+      uint64_t word;
+      memcpy(&word, bytes + i + 8 * j, 8);
+      sums[j] ^= word;
+    }
+  }
+  for (; i < n; i++) sums[0] ^= bytes[i];
+  return sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+}
+
 const bsv_kernels bsv_kernels_scalar = {
     .name = "scalar",
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
@@ -142,4 +219,8 @@ const bsv_kernels bsv_kernels_scalar = {
     .i8 = {dot_i8, l2sq_i8, l1_i8},
     .u8 = {dot_u8, l2sq_u8, l1_u8},
     .hamming = hamming,
+    .coarse1 = coarse1,
+    .coarse4 = coarse4,
+    .read = read_bytes,
+    .hadamard = bsv_hadamard,
 };

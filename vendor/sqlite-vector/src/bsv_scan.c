@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "bsv_quantize.h"
+#include "bsv_search.h"
 #include "bsv_text.h"
-#include "bsv_topk.h"
 
-/* The names of the hidden columns are the published ones; they do not say what the arguments are. */
-enum { ARG_TABLE, ARG_COLUMN, ARG_VECTOR, ARG_K, N_ARGS, COL_ID = N_ARGS, COL_DISTANCE };
-#define SCAN_SCHEMA "CREATE TABLE x(tbl HIDDEN, vector HIDDEN, k HIDDEN, memidx HIDDEN, id, distance)"
+/* The names of the first four hidden columns are the published ones; they do not say what the arguments
+** are. The fifth is ours. */
+enum { ARG_TABLE, ARG_COLUMN, ARG_VECTOR, ARG_K, ARG_FILTER, N_ARGS, COL_ID = N_ARGS, COL_DISTANCE };
+#define SCAN_SCHEMA "CREATE TABLE x(tbl HIDDEN, vector HIDDEN, k HIDDEN, memidx HIDDEN, filter HIDDEN, id, distance)"
 
 enum { SCAN_FULL, SCAN_QUANTIZED };
 
@@ -31,6 +32,9 @@ typedef struct scan_module {
 typedef struct scan_table {
   sqlite3_vtab base;
   scan_module *module;
+  /* Statements live here and not with the connection's state: SQLite disconnects tables before it
+  ** looks for open statements on closing. */
+  bsv_source *sources;
 } scan_table;
 
 typedef struct scan_cursor {
@@ -41,10 +45,15 @@ typedef struct scan_cursor {
   uint64_t next_hit;
   /* without k */
   bsv_query query;
-  sqlite3_stmt *rows; /* a full scan's */
-  bsv_codes *codes;   /* a quantized scan's */
+  sqlite3_stmt *rows; /* an exact scan's */
+  bsv_codes *codes;   /* a scan of published codes */
   size_t next_chunk;
   uint64_t next_record;
+  bsv_idset changed; /* rows whose codes are out of date, */
+  bsv_chunk fresh;   /* and new codes for those that are not gone */
+  uint64_t next_fresh;
+  int filtered;
+  bsv_idset filter;
   /* the current row */
   int64_t id;
   float distance;
@@ -65,6 +74,7 @@ static int scan_connect(sqlite3 *db, void *aux, int argc, const char *const *arg
 }
 
 static int scan_disconnect(sqlite3_vtab *table) {
+  bsv_source_free_all(&((scan_table *)table)->sources);
   sqlite3_free(table);
   return SQLITE_OK;
 }
@@ -110,6 +120,9 @@ static void scan_reset(scan_cursor *cursor) {
   bsv_query_clear(&cursor->query);
   sqlite3_finalize(cursor->rows);
   bsv_codes_unref(cursor->codes);
+  bsv_idset_clear(&cursor->changed);
+  bsv_idset_clear(&cursor->filter);
+  sqlite3_free(cursor->fresh.records);
   memset(cursor, 0, sizeof *cursor);
   cursor->base = base;
   cursor->at_end = 1;
@@ -151,10 +164,9 @@ static int fail_sqlite(scan_table *table, int rc) {
   return fail(table, rc, sqlite3_mprintf("%s: %s", table->module->name, sqlite3_errmsg(table->module->conn->db)));
 }
 
-static int fail_damaged(scan_table *table, const bsv_column *column) {
-  return fail(table, SQLITE_CORRUPT,
-              sqlite3_mprintf("the codes of '%s.%s' are damaged or were made with another quantizer: run vector_quantize()",
-                              column->table, column->column));
+static int fail_damaged(scan_table *table, bsv_column *column) {
+  column->damaged = 1;
+  return fail(table, SQLITE_CORRUPT, bsv_damaged_message(column));
 }
 
 /* ---- arguments ------------------------------------------------------------------------------ */
@@ -174,11 +186,14 @@ static const char *type_name(sqlite3_value *value) {
   }
 }
 
-static int check_arguments(scan_table *table, int mask, int argc, sqlite3_value **argv) {
+/* Reorders the given arguments by position; those not given are NULL. */
+static int check_arguments(scan_table *table, int mask, int argc, sqlite3_value **given, sqlite3_value **argv) {
   const char *name = table->module->name;
-  if (mask != (1 << argc) - 1 || argc < 3) {
+  int next = 0;
+  for (int i = 0; i < N_ARGS; i++) argv[i] = mask >> i & 1 && next < argc ? given[next++] : NULL;
+  if ((mask & 7) != 7) {
     return fail(table, SQLITE_ERROR,
-                sqlite3_mprintf("%s takes (table, column, vector) and an optional k, %d arguments were given", name, argc));
+                sqlite3_mprintf("%s takes (table, column, vector [, k [, filter]]), %d arguments were given", name, argc));
   }
   for (int i = ARG_TABLE; i <= ARG_COLUMN; i++) {
     if (sqlite3_value_type(argv[i]) != SQLITE_TEXT) {
@@ -190,11 +205,26 @@ static int check_arguments(scan_table *table, int mask, int argc, sqlite3_value 
     return fail(table, SQLITE_ERROR,
                 sqlite3_mprintf("%s: argument 3 must be a vector as TEXT or BLOB, got %s", name, type_name(argv[ARG_VECTOR])));
   }
-  if (argc > ARG_K && sqlite3_value_type(argv[ARG_K]) != SQLITE_INTEGER) {
+  if (argv[ARG_K] && sqlite3_value_type(argv[ARG_K]) != SQLITE_INTEGER) {
     return fail(table, SQLITE_ERROR,
                 sqlite3_mprintf("%s: argument 4 (k) must be INTEGER, got %s", name, type_name(argv[ARG_K])));
   }
   return SQLITE_OK;
+}
+
+/* Takes the filter, a BLOB of int64; NULL is no filter. */
+static int take_filter(scan_table *table, scan_cursor *cursor, sqlite3_value *value) {
+  if (value == NULL || sqlite3_value_type(value) == SQLITE_NULL) return SQLITE_OK;
+  int bytes = sqlite3_value_bytes(value);
+  if (sqlite3_value_type(value) != SQLITE_BLOB || bytes % 8 != 0) {
+    return fail(table, SQLITE_ERROR,
+                sqlite3_mprintf("%s: argument 5 (filter) must be a BLOB of rowids, 8 bytes each, got %s of %d bytes",
+                                table->module->name, type_name(value), bytes));
+  }
+  const void *packed = sqlite3_value_blob(value);
+  if (packed == NULL && bytes > 0) return SQLITE_NOMEM;
+  cursor->filtered = 1;
+  return bsv_idset_unpack(&cursor->filter, packed, (size_t)bytes / 8);
 }
 
 static int find_column(scan_table *table, sqlite3_value **argv, bsv_column **column) {
@@ -235,121 +265,78 @@ static int query_bytes(scan_table *table, const bsv_column *column, sqlite3_valu
               sqlite3_mprintf("%s: the query vector must have %lld elements, got %llu", name, column->dim, (sqlite3_uint64)dim));
 }
 
-/* ---- full scan ------------------------------------------------------------------------------ */
+/* ---- streaming ------------------------------------------------------------------------------ */
 
-/*
-** Moves to the next row with a vector: SQLITE_ROW, SQLITE_DONE or an error. NULL and what is too
-** short is passed over; the type of the value does not matter, only its bytes as a BLOB.
-*/
-static int next_vector(sqlite3_stmt *rows, size_t bytes, const void **vector) {
-  int rc;
-  while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
-    if (sqlite3_column_type(rows, 1) == SQLITE_NULL) continue;
-    *vector = sqlite3_column_blob(rows, 1);
-    if ((size_t)sqlite3_column_bytes(rows, 1) < bytes) continue;
-    return *vector ? SQLITE_ROW : SQLITE_NOMEM;
-  }
-  return rc;
-}
-
-static int full_start(scan_table *table, scan_cursor *cursor, const bsv_column *column, const void *vector) {
-  bsv_conn *conn = table->module->conn;
-  int rc = bsv_query_init(&cursor->query, conn->kernels, column->type, column->metric, column->normalized, vector,
-                          (size_t)column->dim);
+/* Opens the walk over the table itself, measured exactly. */
+static int stream_rows(scan_table *table, scan_cursor *cursor, const bsv_search *search) {
+  const bsv_column *c = search->column;
+  int rc = bsv_search_exact_query(search, &cursor->query);
   if (rc != SQLITE_OK) return rc;
-  rc = bsv_prepare(conn->db, &cursor->rows, "SELECT %s, \"%w\" FROM main.\"%w\" ORDER BY 1", column->rowid, column->column,
-                   column->table);
-  return rc == SQLITE_OK ? rc : fail_sqlite(table, rc);
+  return bsv_prepare(table->module->conn->db, &cursor->rows, "SELECT %s, \"%w\" FROM main.\"%w\" ORDER BY 1", c->rowid, c->column,
+                     c->table);
 }
 
-static int full_top_k(scan_table *table, scan_cursor *cursor) {
-  const void *vector;
-  int rc;
-  while ((rc = next_vector(cursor->rows, cursor->query.bytes, &vector)) == SQLITE_ROW) {
-    float distance = bsv_query_distance(&cursor->query, vector);
-    rc = bsv_topk_offer(&cursor->top, distance, sqlite3_column_int64(cursor->rows, 0));
-    if (rc != SQLITE_OK) return rc;
-  }
-  return rc == SQLITE_DONE ? SQLITE_OK : fail_sqlite(table, rc);
-}
-
-/* ---- quantized scan ------------------------------------------------------------------------- */
-
-/* Makes sure that there are codes, and reads how they were made. */
-static int quantized_ready(scan_table *table, bsv_column *column) {
-  sqlite3 *db = table->module->conn->db;
-  if (column->preloaded != NULL) return SQLITE_OK;
-  int found = 0;
-  int rc = bsv_table_exists(db, column->shadow, &found);
-  if (rc == SQLITE_OK && found) rc = bsv_read_codec(db, column->table, column->column, &column->codec);
-  if (rc != SQLITE_OK) return fail_sqlite(table, rc);
-  if (found && column->codec.qtype != BSV_QTYPE_NONE) return SQLITE_OK;
-  return fail(table, SQLITE_ERROR,
-              sqlite3_mprintf("%s: '%s.%s' has no codes: run vector_quantize() first", table->module->name, column->table,
-                              column->column));
-}
-
-/* Codes the query like a row, and prepares to measure between codes. */
-static int quantized_query(scan_table *table, scan_cursor *cursor, const bsv_column *column, const void *vector) {
-  size_t dim = (size_t)column->dim;
-  bsv_type element = bsv_qtype_element(column->codec.qtype);
-  size_t code_bytes = (size_t)bsv_vector_bytes(element, (uint64_t)column->dim);
-  float *scratch = sqlite3_malloc64((uint64_t)dim * sizeof(float) + code_bytes);
-  if (scratch == NULL) return SQLITE_NOMEM;
-  uint8_t *code = (uint8_t *)(scratch + dim);
-  bsv_encode(&column->codec, column->type, vector, dim, scratch, code);
-  int rc = bsv_query_init(&cursor->query, table->module->conn->kernels, element, column->metric, 0, code, dim);
-  sqlite3_free(scratch);
-  return rc;
-}
-
-static int scan_records(scan_cursor *cursor, const uint8_t *records, uint64_t n, uint64_t record_bytes) {
-  for (uint64_t i = 0; i < n; i++, records += record_bytes) {
-    float distance = bsv_query_distance(&cursor->query, records + BSV_RECORD_HEADER);
-    if (distance > cursor->top.worst) continue;
-    int rc = bsv_topk_offer(&cursor->top, distance, bsv_record_rowid(records));
-    if (rc != SQLITE_OK) return rc;
-  }
-  return SQLITE_OK;
-}
-
-static int quantized_top_k(scan_table *table, scan_cursor *cursor, const bsv_column *column) {
-  uint64_t record_bytes = bsv_record_bytes(column->codec.qtype, (uint64_t)column->dim);
-  int rc = SQLITE_OK;
-  if (column->preloaded != NULL) {
-    const bsv_codes *codes = column->preloaded;
-    for (size_t i = 0; rc == SQLITE_OK && i < codes->n_chunks; i++) {
-      rc = scan_records(cursor, codes->chunks[i].records, codes->chunks[i].n, record_bytes);
-    }
-    return rc;
-  }
-  sqlite3_stmt *stmt = NULL;
-  rc = bsv_prepare(table->module->conn->db, &stmt, "SELECT counter, data FROM main.\"%w\" ORDER BY rowid", column->shadow);
-  while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-    const uint8_t *records;
-    uint64_t n;
-    rc = bsv_chunk_from_row(stmt, record_bytes, &records, &n);
-    if (rc == SQLITE_OK) rc = scan_records(cursor, records, n, record_bytes);
-  }
-  if (rc == SQLITE_DONE) {
-    rc = SQLITE_OK;
-  } else {
-    rc = rc == SQLITE_CORRUPT ? fail_damaged(table, column) : fail_sqlite(table, rc);
-  }
-  sqlite3_finalize(stmt);
-  return rc;
-}
-
-/* Holds the codes themselves, so that the cursor may outlive a vector_quantize() or a cleanup. */
-static int quantized_stream(scan_table *table, scan_cursor *cursor, const bsv_column *column) {
-  if (column->preloaded != NULL) {
-    cursor->codes = bsv_codes_ref(column->preloaded);
+/* Takes hold of published codes, so that the cursor may outlive a vector_quantize() or a cleanup. */
+static int stream_codes(scan_cursor *cursor, bsv_search *search) {
+  bsv_column *c = search->column;
+  int rc = bsv_search_code_query(search, &cursor->query);
+  if (rc == SQLITE_OK) rc = bsv_search_fresh_records(search, &cursor->changed, &cursor->fresh);
+  if (rc != SQLITE_OK) return rc;
+  if (c->preloaded != NULL && (c->preloaded->stamp == c->codec.stamp || !c->codec.tracked)) {
+    cursor->codes = bsv_codes_ref(c->preloaded);
     return SQLITE_OK;
   }
-  int rc = bsv_codes_load(table->module->conn->db, column->shadow,
-                          bsv_record_bytes(column->codec.qtype, (uint64_t)column->dim), &cursor->codes);
-  if (rc == SQLITE_CORRUPT) return fail_damaged(table, column);
-  return rc == SQLITE_OK ? rc : fail_sqlite(table, rc);
+  return bsv_codes_load(search->conn->db, c->shadow, bsv_record_bytes(c->codec.qtype, (uint64_t)c->dim), &cursor->codes);
+}
+
+static int next_row(scan_cursor *cursor) {
+  const void *vector;
+  int rc;
+  while ((rc = bsv_next_row(cursor->rows, cursor->query.bytes, &cursor->id, &vector)) == SQLITE_ROW) {
+    if (vector == NULL || (cursor->filtered && !bsv_idset_contains(&cursor->filter, cursor->id))) continue;
+    cursor->distance = bsv_query_distance(&cursor->query, vector);
+    return SQLITE_OK;
+  }
+  cursor->at_end = 1;
+  return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The next stored record that is up to date, or NULL; the cursor's position is at it. */
+static const uint8_t *peek_record(scan_cursor *cursor) {
+  const bsv_codes *codes = cursor->codes;
+  while (cursor->next_chunk < codes->n_chunks) {
+    if (cursor->next_record >= codes->chunks[cursor->next_chunk].n) {
+      cursor->next_chunk++;
+      cursor->next_record = 0;
+      continue;
+    }
+    const uint8_t *record = codes->chunks[cursor->next_chunk].records + cursor->next_record * codes->record_bytes;
+    if (cursor->changed.n == 0 || !bsv_idset_contains(&cursor->changed, bsv_record_rowid(record))) return record;
+    cursor->next_record++;
+  }
+  return NULL;
+}
+
+/* Stored and fresh records merged by rowid. */
+static int next_code(scan_cursor *cursor) {
+  for (;;) {
+    const uint8_t *record = peek_record(cursor), *fresh = NULL;
+    if (cursor->next_fresh < cursor->fresh.n) fresh = cursor->fresh.records + cursor->next_fresh * cursor->codes->record_bytes;
+    if (record == NULL && fresh == NULL) {
+      cursor->at_end = 1;
+      return SQLITE_OK;
+    }
+    if (record == NULL || (fresh != NULL && bsv_record_rowid(fresh) < bsv_record_rowid(record))) {
+      record = fresh;
+      cursor->next_fresh++;
+    } else {
+      cursor->next_record++;
+    }
+    cursor->id = bsv_record_rowid(record);
+    if (cursor->filtered && !bsv_idset_contains(&cursor->filter, cursor->id)) continue;
+    cursor->distance = bsv_query_distance(&cursor->query, record + BSV_RECORD_HEADER);
+    return SQLITE_OK;
+  }
 }
 
 /* ---- cursor --------------------------------------------------------------------------------- */
@@ -364,74 +351,84 @@ static int next_hit(scan_cursor *cursor) {
   return SQLITE_OK;
 }
 
-static int next_row(scan_table *table, scan_cursor *cursor) {
-  const void *vector;
-  int rc = next_vector(cursor->rows, cursor->query.bytes, &vector);
-  cursor->at_end = rc != SQLITE_ROW;
-  if (rc == SQLITE_DONE) return SQLITE_OK;
-  if (rc != SQLITE_ROW) return fail_sqlite(table, rc);
-  cursor->id = sqlite3_column_int64(cursor->rows, 0);
-  cursor->distance = bsv_query_distance(&cursor->query, vector);
-  return SQLITE_OK;
-}
-
-static int next_code(scan_cursor *cursor) {
-  const bsv_codes *codes = cursor->codes;
-  while (cursor->next_chunk < codes->n_chunks && cursor->next_record >= codes->chunks[cursor->next_chunk].n) {
-    cursor->next_chunk++;
-    cursor->next_record = 0;
-  }
-  cursor->at_end = cursor->next_chunk >= codes->n_chunks;
-  if (cursor->at_end) return SQLITE_OK;
-  const uint8_t *record = codes->chunks[cursor->next_chunk].records + cursor->next_record * codes->record_bytes;
-  cursor->id = bsv_record_rowid(record);
-  cursor->distance = bsv_query_distance(&cursor->query, record + BSV_RECORD_HEADER);
-  cursor->next_record++;
-  return SQLITE_OK;
-}
-
 static int scan_next(sqlite3_vtab_cursor *base) {
   scan_cursor *cursor = (scan_cursor *)base;
   if (!cursor->streaming) return next_hit(cursor);
-  return cursor->rows ? next_row((scan_table *)base->pVtab, cursor) : next_code(cursor);
+  if (cursor->rows == NULL) return next_code(cursor);
+  int rc = next_row(cursor);
+  return rc == SQLITE_OK ? rc : fail_sqlite((scan_table *)base->pVtab, rc);
 }
 
-static int scan_filter(sqlite3_vtab_cursor *base, int mask, const char *plan, int argc, sqlite3_value **argv) {
+/* Whether the codes' factors serve the metric that this connection asks for. */
+static int check_coding(scan_table *table, const bsv_column *column) {
+  if (!bsv_qtype_is_own(column->codec.qtype)) return SQLITE_OK;
+  if (column->codec.coding == bsv_coding_for(column->type, column->metric, column->normalized)) return SQLITE_OK;
+  return fail(table, SQLITE_ERROR,
+              sqlite3_mprintf("%s: the codes of '%s.%s' were made for another distance than %s: run vector_quantize() with the"
+                              " same vector_init()",
+                              table->module->name, column->table, column->column, bsv_metric_name(column->metric)));
+}
+
+/* Runs the scan, or starts a streaming one. `exact`: over the table itself. */
+static int run_scan(scan_table *table, scan_cursor *cursor, bsv_search *search, int exact) {
+  if (cursor->streaming) return exact ? stream_rows(table, cursor, search) : stream_codes(cursor, search);
+  if (search->top->k == 0) return SQLITE_OK;
+  if (exact) return bsv_search_exact(search);
+  return bsv_qtype_is_own(search->column->codec.qtype) ? bsv_search_own(search) : bsv_search_published(search);
+}
+
+/* The codes' state, and whether the table itself is to be scanned. */
+static int begin_quantized(scan_table *table, scan_cursor *cursor, const bsv_search *search, int *exact) {
+  bsv_state state;
+  const bsv_column *column = search->column;
+  int rc = bsv_source_begin(search->source, search->conn->db, &state);
+  if (rc != SQLITE_OK) return fail_sqlite(table, rc);
+  if (state == BSV_STATE_NO_CODES && column->preloaded == NULL) {
+    return fail(table, SQLITE_ERROR,
+                sqlite3_mprintf("%s: '%s.%s' has no codes: run vector_quantize() first", table->module->name, column->table,
+                                column->column));
+  }
+  rc = check_coding(table, column);
+  /* Without its log nothing is known about the codes; and all that our own can add to a stream of
+  ** every row is an estimate beside the exact distance. */
+  *exact = state == BSV_STATE_LOST || (cursor->streaming && bsv_qtype_is_own(column->codec.qtype));
+  return rc;
+}
+
+static int scan_filter(sqlite3_vtab_cursor *base, int mask, const char *plan, int argc, sqlite3_value **given) {
   scan_table *table = (scan_table *)base->pVtab;
   scan_cursor *cursor = (scan_cursor *)base;
-  bsv_column *column = NULL;
-  const void *vector;
+  bsv_conn *conn = table->module->conn;
+  bsv_search search = {.conn = conn, .top = &cursor->top};
+  sqlite3_value *argv[N_ARGS];
   void *owned = NULL;
+  int exact = table->module->kind == SCAN_FULL;
   (void)plan;
   scan_reset(cursor);
-  int rc = check_arguments(table, mask, argc, argv);
-  if (rc == SQLITE_OK) rc = find_column(table, argv, &column);
-  if (rc == SQLITE_OK && table->module->kind == SCAN_QUANTIZED) rc = quantized_ready(table, column);
-  if (rc == SQLITE_OK) rc = query_bytes(table, column, argv[ARG_VECTOR], &vector, &owned);
+  int rc = check_arguments(table, mask, argc, given, argv);
+  if (rc == SQLITE_OK) rc = find_column(table, argv, &search.column);
+  if (rc == SQLITE_OK) rc = bsv_source_of(&table->sources, search.column, &search.source);
   if (rc != SQLITE_OK) return rc;
-
-  if (table->module->kind == SCAN_FULL) {
-    rc = full_start(table, cursor, column, vector);
-  } else {
-    rc = quantized_query(table, cursor, column, vector);
+  cursor->streaming = argv[ARG_K] == NULL;
+  bsv_topk_init(&cursor->top, argv[ARG_K] ? sqlite3_value_int64(argv[ARG_K]) : 0);
+  if (!exact) rc = begin_quantized(table, cursor, &search, &exact);
+  if (rc == SQLITE_OK) rc = query_bytes(table, search.column, argv[ARG_VECTOR], &search.vector, &owned);
+  if (rc == SQLITE_OK) rc = take_filter(table, cursor, argv[ARG_FILTER]);
+  if (rc == SQLITE_OK) {
+    if (cursor->filtered) search.filter = &cursor->filter;
+    rc = run_scan(table, cursor, &search, exact);
+    if (rc == SQLITE_CORRUPT) {
+      rc = fail_damaged(table, search.column);
+    } else if (rc != SQLITE_OK) {
+      rc = fail_sqlite(table, rc);
+    }
   }
+  bsv_source_end(search.source);
   sqlite3_free(owned);
   if (rc != SQLITE_OK) return rc;
-
-  if (argc <= ARG_K) {
-    cursor->streaming = 1;
-    if (table->module->kind == SCAN_QUANTIZED) rc = quantized_stream(table, cursor, column);
-    return rc == SQLITE_OK ? scan_next(base) : rc;
-  }
-  bsv_topk_init(&cursor->top, sqlite3_value_int64(argv[ARG_K]));
-  if (cursor->top.k > 0) {
-    rc = table->module->kind == SCAN_FULL ? full_top_k(table, cursor) : quantized_top_k(table, cursor, column);
-  }
-  sqlite3_finalize(cursor->rows); /* ends the read of a full scan as soon as it is done */
-  cursor->rows = NULL;
-  if (rc != SQLITE_OK) return rc;
-  bsv_topk_sort(&cursor->top);
-  return next_hit(cursor);
+  cursor->at_end = 0;
+  if (!cursor->streaming) bsv_topk_sort(&cursor->top);
+  return scan_next(base);
 }
 
 /* Without xCreate the module can only be used by its own name, never by CREATE VIRTUAL TABLE. */

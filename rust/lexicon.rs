@@ -1,0 +1,248 @@
+//! What the text leg keeps in memory between queries: the length of each document, the forms of words, and where terms
+//! stand. All of it belongs to one state of the index, its generation, and goes when the index changes.
+//!
+//! Reading only; deciding what to look for is `lexical`'s work.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use crate::{
+    bm25::{Lengths, Postings},
+    error::Result,
+    ffi::fts5::RECORD_BYTES,
+    forms::Word,
+    store::{meta, set_meta},
+};
+
+/// Most bytes of postings that are kept; beyond it all are dropped and read again when needed.
+const MAX_POSTINGS_BYTES: usize = 64 << 20;
+/// Most forms that one word is looked for in, the heaviest first.
+const MAX_FORMS: usize = 32;
+/// How much an occurrence in the title, the heading path, the body and the tags counts. The title and the headings
+/// usually stand in the body, too.
+const FIELD_WEIGHTS: [f32; 4] = [1.0, 0.5, 1.0, 1.0];
+
+/// The memory of one open index. Cheap to make; filled by queries.
+#[derive(Debug, Default)]
+pub struct Lexicon {
+    current: Mutex<Option<Arc<Generation>>>,
+}
+
+impl Lexicon {
+    /// What is known of the index's state in the transaction that `conn` is in.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn at(&self, conn: &Connection) -> Result<Arc<Generation>> {
+        let number = generation(conn)?;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = current.as_ref().filter(|known| known.number == number) {
+            return Ok(Arc::clone(known));
+        }
+        let fresh = Arc::new(Generation::load(conn, number)?);
+        // A reader that began before the last change must not push out what newer readers use.
+        if current.as_ref().is_none_or(|known| known.number < number) {
+            *current = Some(Arc::clone(&fresh));
+        }
+        Ok(fresh)
+    }
+}
+
+/// The number of the index's state: it grows with every change of a document.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn generation(conn: &Connection) -> Result<i64> {
+    Ok(meta(conn, "generation")?.unwrap_or(0))
+}
+
+/// Marks that documents change in this transaction.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn advance(tx: &Transaction<'_>) -> Result<()> {
+    set_meta(tx, "generation", generation(tx)? + 1)
+}
+
+/// One state of the index.
+#[derive(Debug)]
+pub struct Generation {
+    number: i64,
+    /// Row ids of the documents, in the order of their first chunks.
+    documents: Vec<i64>,
+    /// Row ids of their first chunks, ascending; the chunks of a document follow each other.
+    first_chunks: Vec<i64>,
+    words: Vec<u32>,
+    mean_words: f32,
+    forms: Mutex<HashMap<String, Arc<[Form]>>>,
+    postings: Mutex<PostingsCache>,
+}
+
+/// A term of the index that stands for a word of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    /// The term, as the tokenizer makes it.
+    pub term: String,
+    /// How much one occurrence counts; 1 for the word itself.
+    pub weight: f32,
+}
+
+#[derive(Debug, Default)]
+struct PostingsCache {
+    by_expression: HashMap<String, Arc<Postings>>,
+    bytes: usize,
+}
+
+impl Generation {
+    fn load(conn: &Connection, number: i64) -> Result<Self> {
+        let mut statement = conn.prepare_cached(
+            "SELECT id, first_chunk, words FROM documents WHERE first_chunk IS NOT NULL ORDER BY first_chunk",
+        )?;
+        let mut rows = statement.query([])?;
+        let (mut documents, mut first_chunks, mut words) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(row) = rows.next()? {
+            documents.push(row.get(0)?);
+            first_chunks.push(row.get(1)?);
+            words.push(row.get::<_, u32>(2)?);
+        }
+        let total: u64 = words.iter().map(|&words| u64::from(words)).sum();
+        let mean_words = (total as f32 / words.len().max(1) as f32).max(1.0);
+        Ok(Self {
+            number,
+            documents,
+            first_chunks,
+            words,
+            mean_words,
+            forms: Mutex::default(),
+            postings: Mutex::default(),
+        })
+    }
+
+    /// Documents of the index.
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// Lengths of all documents.
+    pub fn lengths(&self) -> Lengths<'_> {
+        Lengths { words: &self.words, mean: self.mean_words }
+    }
+
+    /// Row ids of a document and of one of its chunks, by their places.
+    pub fn ids(&self, document: u32, chunk: u32) -> Option<(i64, i64)> {
+        let place = document as usize;
+        Some((*self.documents.get(place)?, self.first_chunks.get(place)? + i64::from(chunk)))
+    }
+
+    /// The terms of the index that stand for `term`, itself first; empty when there is none.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn forms(&self, conn: &Connection, term: &str) -> Result<Arc<[Form]>> {
+        let known = self.forms.lock().unwrap_or_else(PoisonError::into_inner).get(term).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let forms: Arc<[Form]> = find_forms(conn, term)?.into();
+        self.forms.lock().unwrap_or_else(PoisonError::into_inner).insert(term.to_owned(), Arc::clone(&forms));
+        Ok(forms)
+    }
+
+    /// Where the matches of an FTS5 expression stand.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn postings(&self, conn: &Connection, expression: &str) -> Result<Arc<Postings>> {
+        let lock = || self.postings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().by_expression.get(expression) {
+            return Ok(Arc::clone(known));
+        }
+        let postings = Arc::new(self.read_postings(conn, expression)?);
+        let mut cache = lock();
+        if cache.bytes > MAX_POSTINGS_BYTES {
+            *cache = PostingsCache::default();
+        }
+        cache.bytes += postings.size_bytes() + expression.len();
+        cache.by_expression.insert(expression.to_owned(), Arc::clone(&postings));
+        Ok(postings)
+    }
+
+    fn read_postings(&self, conn: &Connection, expression: &str) -> Result<Postings> {
+        let mut statement =
+            conn.prepare_cached("SELECT rowid, term_counts(words) FROM words WHERE words MATCH ?1 ORDER BY rowid")?;
+        let mut rows = statement.query([expression])?;
+        let mut postings = Postings::default();
+        let (mut place, mut fields) = (0, [0f32; 4]);
+        let mut open = None;
+        let close = |document: Option<u32>, fields: &mut [f32; 4], postings: &mut Postings| {
+            if let Some(document) = document {
+                let weighted = fields.iter().zip(FIELD_WEIGHTS).map(|(count, weight)| count * weight).sum();
+                postings.documents.push((document, weighted));
+            }
+            *fields = [0.0; 4];
+        };
+        while let Some(row) = rows.next()? {
+            let chunk: i64 = row.get(0)?;
+            // Both lists ascend, so the document of the next row is never behind that of the last.
+            place += self.first_chunks[place..].partition_point(|first| *first <= chunk).saturating_sub(1);
+            let Some(first) = self.first_chunks.get(place).filter(|first| **first <= chunk) else { continue };
+            let document = u32::try_from(place).unwrap_or(u32::MAX);
+            let number = u32::try_from(chunk - first).unwrap_or(u32::MAX);
+            if open != Some(document) {
+                close(open, &mut fields, &mut postings);
+                open = Some(document);
+            }
+            let mut counts = [0f32; 4];
+            for record in row.get_ref(1)?.as_blob().unwrap_or_default().chunks_exact(RECORD_BYTES) {
+                counts.iter_mut().zip(&record[2..]).for_each(|(sum, count)| *sum += f32::from(*count));
+            }
+            // Title, heading path and tags are repeated in each chunk and counted once.
+            for column in [0, 1, 3] {
+                fields[column] = fields[column].max(counts[column]);
+            }
+            fields[2] += counts[2];
+            let here = counts[1] * FIELD_WEIGHTS[1] + counts[2] * FIELD_WEIGHTS[2];
+            if here > 0.0 {
+                postings.chunks.push((document, number, here));
+            }
+        }
+        close(open, &mut fields, &mut postings);
+        Ok(postings)
+    }
+}
+
+fn find_forms(conn: &Connection, term: &str) -> Result<Vec<Form>> {
+    let Some(word) = Word::new(term) else {
+        let mut statement = conn.prepare_cached("SELECT 1 FROM words_vocabulary WHERE term = ?1 LIMIT 1")?;
+        let known = statement.query_row([term], |_| Ok(())).optional()?.is_some();
+        return Ok(if known { vec![Form { term: term.to_owned(), weight: 1.0 }] } else { Vec::new() });
+    };
+    let prefix = word.shared_prefix();
+    let mut statement = conn.prepare_cached("SELECT term FROM words_vocabulary WHERE term >= ?1")?;
+    let mut rows = statement.query([prefix])?;
+    let mut forms = Vec::new();
+    while let Some(row) = rows.next()? {
+        let candidate = row.get_ref(0)?.as_str().unwrap_or_default();
+        if !candidate.starts_with(prefix) {
+            break;
+        }
+        let weight = word.weight(candidate);
+        if weight > 0.0 {
+            forms.push(Form { term: candidate.to_owned(), weight: weight as f32 });
+        }
+    }
+    forms.sort_by(|a, b| {
+        b.weight.total_cmp(&a.weight).then((b.term == term).cmp(&(a.term == term))).then(a.term.cmp(&b.term))
+    });
+    forms.truncate(MAX_FORMS);
+    Ok(forms)
+}

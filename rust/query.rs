@@ -1,0 +1,160 @@
+//! The language that people search in: what was typed becomes a [`Query`], and from that what each leg needs.
+//!
+//! Nothing typed is an error: what is not understood is searched as text. `docs/query.md` describes the language. Reading
+//! is done by `lex` and `fields` (characters to tokens), `dates`, and `tree` (tokens to nodes); meaning is given by `fts` (FTS5
+//! expressions), `narrow` (filters) and `explain` (sentences). No SQL runs here, and no index is looked at.
+
+mod dates;
+mod explain;
+mod fields;
+mod fts;
+mod lex;
+mod marks;
+mod narrow;
+mod tree;
+
+use jiff::civil::Date;
+
+use crate::scope::Period;
+
+pub use explain::explain;
+pub use fts::{Match, expression, fts_match, plain_words, search_terms};
+pub use narrow::{filters, has_filters};
+
+/// A query as it was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// What was asked for, side by side.
+    nodes: Vec<Node>,
+    /// What looks like a filter and is none, as sentences; such text is searched as words.
+    misread: Vec<String>,
+}
+
+/// A part of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// A word or phrase.
+    Term(Term),
+    /// A property of notes.
+    Filter(Filter),
+    /// What a note must not be.
+    Not(Box<Node>),
+    /// Side by side: each filter counts, each word helps and none is needed.
+    Loose(Vec<Node>),
+    /// Joined by AND: all are needed, words too.
+    All(Vec<Node>),
+    /// Joined by OR.
+    Any(Vec<Node>),
+}
+
+/// A word or phrase to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// What is looked for, without quotes and the punctuation around it.
+    pub text: String,
+    /// The same with its punctuation, as a reader of natural language wants it.
+    pub written: String,
+    /// It stood in quotes.
+    pub quoted: bool,
+    /// Longer words that begin with it are meant too.
+    pub prefix: bool,
+    /// Only in titles.
+    pub in_title: bool,
+}
+
+impl Term {
+    /// Whether every tokenizer finds a word in it; `---` and emoji have none in some.
+    fn is_worded(&self) -> bool {
+        self.text.chars().any(char::is_alphanumeric)
+    }
+
+    /// Whether it is punctuation alone, which means something only when there is nothing else.
+    fn is_punctuation(&self) -> bool {
+        self.text.chars().all(marks::is_punctuation)
+    }
+}
+
+/// A property of notes to search by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filter {
+    /// Has this tag or a child of it; without `#`.
+    Tag(String),
+    /// Comes from the source of this name.
+    Source(String),
+    /// Changed in this time.
+    Updated(Period),
+    /// Created in this time.
+    Created(Period),
+    /// Put away by its owner.
+    Archived,
+    /// Pinned by its owner.
+    Pinned,
+    /// Encrypted by its owner.
+    Locked,
+    /// Has this value in its front matter. The index knows no properties, so no note has it.
+    Property {
+        /// Name of the property.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// Reads what a person typed, in time linear in its length; any text has a meaning.
+///
+/// `today` is what relative dates count from.
+pub fn parse(text: &str, today: Date) -> Query {
+    let lex::Lexed { tokens, misread } = lex::lex(text, today);
+    let mut nodes = tree::build(tokens);
+    if nodes.is_empty() {
+        // Quotes and brackets around nothing: a person who typed only those looks for them.
+        let text = marks::single_spaced(text);
+        if !text.is_empty() {
+            let written = text.clone();
+            nodes.push(Node::Term(Term { text, written, quoted: true, prefix: false, in_title: false }));
+        }
+    }
+    Query { nodes, misread }
+}
+
+impl Query {
+    /// Whether there is neither a word nor a filter: only spaces and control characters were typed.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Whether nothing but punctuation is looked for. Elsewhere punctuation is no word, here it is all there is.
+    fn is_punctuation(&self) -> bool {
+        self.terms().into_iter().all(Term::is_punctuation)
+    }
+
+    /// The words and phrases to look for, in their order; not those that are to be absent.
+    pub fn terms(&self) -> Vec<&Term> {
+        let mut terms = Vec::new();
+        self.nodes.iter().for_each(|node| node.collect_terms(&mut terms));
+        terms
+    }
+}
+
+impl Node {
+    fn as_term(&self) -> Option<&Term> {
+        if let Self::Term(term) = self { Some(term) } else { None }
+    }
+
+    fn collect_terms<'a>(&'a self, terms: &mut Vec<&'a Term>) {
+        match self {
+            Self::Term(term) => terms.push(term),
+            Self::Filter(_) | Self::Not(_) => {}
+            Self::Loose(nodes) | Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter().for_each(|node| node.collect_terms(terms));
+            }
+        }
+    }
+}
+
+/// The text to embed: words and phrases in their order and spelling, without operators and filters. Empty when there are
+/// none.
+pub fn embedding_text(query: &Query) -> String {
+    let written: Vec<&str> = query.terms().into_iter().map(|term| term.written.as_str()).collect();
+    written.join(" ")
+}
