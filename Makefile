@@ -22,7 +22,7 @@ $(VENV)/installed: $(BIN)/maturin $(RUST_SOURCES) $(PYTHON_SOURCES)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
 	$(BIN)/python -m pip install --quiet --find-links dist --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,watch,remote]'
+	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote]'
 	@touch $@
 
 .PHONY: setup

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from bearsearch import _core
 from bearsearch.config import load_settings
-from bearsearch.embedding import Embedder, ModelChoice, find_model, load_embedder
+from bearsearch.embedding import PACKAGE_MODEL, Embedder, ModelChoice, find_model, load_embedder
 from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
 from bearsearch.types import (
     EmbedReport,
@@ -306,7 +306,9 @@ class Index:
                 stale = True
                 notices.append(f"{report.error}; the answer comes from the index as it was")
             if report.skipped:
-                notices.append(f"{len(report.skipped)} notes of \"{report.source}\" could not be read; see `bearsearch status`")
+                notices.append(
+                    f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
+                )
         return stale, notices
 
     # ---------------------------------------------------------------- models
@@ -314,7 +316,9 @@ class Index:
     def _live_model(self) -> _core.ModelDict | None:
         return next((model for model in self._engine.models() if model["live"]), None)
 
-    def _find_model(self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None) -> ModelChoice:
+    def _find_model(
+        self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
+    ) -> ModelChoice:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
         if self._choice is None or (allow_download and not self._choice.available):
             live = self._live_model()
@@ -325,6 +329,19 @@ class Index:
                 on_message=on_message,
             )
         return self._choice
+
+    def _prepare_model(self, on_message: Callable[[str], None] | None) -> None:
+        """Before a new index is embedded: makes the faster form of the weights package, once on a machine."""
+        choice = self._find_model()
+        if choice.name != PACKAGE_MODEL or choice.origin != "package" or self._live_model() is not None:
+            return
+        from bearsearch.embedding.prepare import can_prepare, prepare
+
+        if can_prepare():
+            # The package's own file serves as well, only slower.
+            with contextlib.suppress(ModelError):
+                prepare(self.settings, on_message=on_message)
+                self._choice = None
 
     def _load_embedder(
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
@@ -345,13 +362,13 @@ class Index:
     ) -> EmbedReport:
         """Computes vectors for texts that wait for one.
 
-        Every page of vectors is committed, so an interrupted run goes on where it stopped. A text that cannot be embedded
-        is recorded with its reason and skipped.
+        Every page of vectors is committed, so an interrupted run goes on where it stopped. A text that cannot be
+        embedded is recorded with its reason and skipped.
 
         Args:
             limit: Texts at most; None embeds all.
             budget_ms: Stop before this time is likely to be exceeded; None takes the time it needs.
-            allow_download: Fetch a model when none is installed.
+            allow_download: Fetch a model when none is installed, and make the faster form of the installed one.
             progress: Called with the texts done so far.
             on_message: Called with sentences for a person, such as that a download begins.
 
@@ -362,6 +379,8 @@ class Index:
         if not self.settings.semantic:
             return _embed_report(None, 0, 0, 0, started, "embeddings are switched off (--no-semantic)")
         try:
+            if allow_download:
+                self._prepare_model(on_message)
             embedder = self._load_embedder(allow_download=allow_download, on_message=on_message)
         except ModelError as error:
             return _embed_report(None, 0, 0, self._pending(), started, str(error))
@@ -479,7 +498,9 @@ class Index:
                 "no_embedding": reason,
             }
         )
-        legs = {name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()}
+        legs = {
+            name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()
+        }
         if mode == "vector" and not legs["vector"].ran:
             raise ModelError(legs["vector"].reason or "no vector can be searched")
         if mode in VECTOR_MODES and not legs["vector"].ran and self.settings.semantic:
@@ -504,9 +525,7 @@ class Index:
             notices=tuple(notices),
         )
 
-    def _embed_queries(
-        self, queries: list[str]
-    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
+    def _embed_queries(self, queries: list[str]) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
         """Fingerprint of the model, one embedding per query, and the reason when there is none.
 
         Raises:

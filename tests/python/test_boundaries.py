@@ -11,7 +11,7 @@ PACKAGE = ROOT / "python" / "bearsearch"
 RUST = ROOT / "rust"
 VENDOR = ROOT / "vendor" / "sqlite-vector" / "src"
 
-# A room and what of the package it may import, at any depth. Rooms that are not listed may import anything of the package.
+# A room and what of the package it may import, at any depth. Rooms that are not listed may import anything of it.
 MAY_IMPORT = {
     "errors.py": set(),
     "types.py": set(),

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_model import write_tiny_model
 
 from bearsearch.config import Settings, load_settings
 from bearsearch.embedding import DEFAULT_MODEL, PACKAGE_MODEL, catalogue, choose, find_model, load_embedder
 from bearsearch.errors import ModelUnavailableError
+from tiny_model import write_tiny_model
 
 REPOSITORY = "models--Qdrant--bge-small-en-v1.5-onnx-Q"
 

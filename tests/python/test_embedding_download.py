@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from fake_hub import FakeHub
 from tiny_model import write_tiny_model
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tiny_model import TOKENIZER, write_tiny_model
 
 from bearsearch.config import Settings, load_settings
 from bearsearch.embedding import Embedder, find_model, load_embedder, local
 from bearsearch.embedding.files import files_of_package
 from bearsearch.embedding.runner import FastembedRunner, SessionRunner, UpgradingRunner, unit
 from bearsearch.errors import EmbeddingDimensionError, ModelDamagedError, ModelError
+from tiny_model import TOKENIZER, write_tiny_model
 
 NOTES = [
     "Undo the last commit but keep the changes: git reset --soft HEAD~1",

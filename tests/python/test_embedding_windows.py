@@ -7,10 +7,10 @@ import functools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_model import TOKENIZER
 from tokenizers import Tokenizer
 
 from bearsearch.embedding.windows import SLICE_CHARS, split
+from tiny_model import TOKENIZER
 
 FIXED = settings(derandomize=True, deadline=None)
 
