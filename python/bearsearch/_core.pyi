@@ -9,6 +9,8 @@ from typing import TypedDict, final, type_check_only
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "discard_damaged", "replace_damaged"]
+
 __version__: str
 SCHEMA_VERSION: int
 
