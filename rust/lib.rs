@@ -28,6 +28,7 @@ pub mod source;
 pub mod store;
 pub mod sync;
 pub mod tokenizer;
+pub mod typo;
 pub mod vector;
 pub mod wordpiece;
 
