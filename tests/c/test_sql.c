@@ -1,49 +1,5 @@
 /* The extension through SQL, in its static build: registration, lifetime, errors, transactions. */
-#include "check.h"
-#include "sqlite-vector.h"
-
-static sqlite3 *open_with(const char *path, bsv_cache *cache) {
-  sqlite3 *db;
-  CHECK(sqlite3_open(path, &db) == SQLITE_OK, "cannot open %s", path);
-  CHECK(bsv_register(db, cache) == SQLITE_OK, "cannot register: %s", sqlite3_errmsg(db));
-  return db;
-}
-
-static void exec(sqlite3 *db, const char *sql) {
-  char *error = NULL;
-  CHECK(sqlite3_exec(db, sql, NULL, NULL, &error) == SQLITE_OK, "%s: %s", sql, error);
-}
-
-/* Runs SQL to its end and joins all values as text, rows parted by '|' and columns by ','. */
-static int query(sqlite3 *db, const char *sql, char *out, size_t n) {
-  sqlite3_stmt *stmt = NULL;
-  out[0] = 0;
-  int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
-  while (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-    rc = SQLITE_OK;
-    if (out[0]) strncat(out, "|", n - strlen(out) - 1);
-    for (int i = 0; i < sqlite3_column_count(stmt); i++) {
-      const char *text = (const char *)sqlite3_column_text(stmt, i);
-      if (i) strncat(out, ",", n - strlen(out) - 1);
-      strncat(out, text ? text : "NULL", n - strlen(out) - 1);
-    }
-  }
-  sqlite3_finalize(stmt);
-  return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-static void expect(sqlite3 *db, const char *sql, const char *want) {
-  char got[2000];
-  int rc = query(db, sql, got, sizeof got);
-  CHECK(rc == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
-  CHECK(strcmp(got, want) == 0, "%s gave %s, want %s", sql, got, want);
-}
-
-static void expect_error(sqlite3 *db, const char *sql, int code) {
-  char got[2000];
-  int rc = query(db, sql, got, sizeof got);
-  CHECK((rc & 0xff) == code, "%s gave code %d (%s), want %d", sql, rc, sqlite3_errmsg(db), code);
-}
+#include "sql.h"
 
 static const char three_rows[] =
     "CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB);"
@@ -156,6 +112,84 @@ static void a_giant_k_or_dimension_takes_no_giant_memory(void) {
   sqlite3_close(db);
 }
 
+static void a_table_may_be_dropped_under_an_open_cursor(void) {
+  static const char *const scans[] = {"vector_full_scan('t', 'v', '[0,0]')", "vector_full_scan('t', 'v', '[0,0]', 3)",
+                                      "vector_quantize_scan('t', 'v', '[0,0]')", "vector_quantize_scan('t', 'v', '[0,0]', 3)"};
+  static const char *const drops[] = {"DROP TABLE t", "DROP TABLE vector0_t_v", "DROP TABLE vectorlog_t_v", "DROP TABLE _sqliteai_vector",
+                                      "DELETE FROM t", "ALTER TABLE t RENAME TO u", "ALTER TABLE t DROP COLUMN v"};
+  for (size_t s = 0; s < 4; s++) {
+    for (size_t d = 0; d < sizeof drops / sizeof drops[0]; d++) {
+      char sql[200];
+      sqlite3 *db = open_with(":memory:", NULL);
+      sqlite3_stmt *stmt;
+      exec(db, three_rows);
+      exec(db, "SELECT vector_quantize('t', 'v', 'qtype=INT8')");
+      sqlite3_snprintf(sizeof sql, sql, "SELECT id FROM %s", scans[s]);
+      CHECK(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
+      CHECK(sqlite3_step(stmt) == SQLITE_ROW, "%s: %s", sql, sqlite3_errmsg(db));
+      sqlite3_exec(db, drops[d], NULL, NULL, NULL); /* SQLite may well refuse it: locked */
+      int rc;
+      while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+      }
+      sqlite3_finalize(stmt);
+      sqlite3_exec(db, drops[d], NULL, NULL, NULL);
+      sqlite3_exec(db, sql, NULL, NULL, NULL); /* an error or an answer, no crash */
+      sqlite3_exec(db, "SELECT vector_quantize('t', 'v')", NULL, NULL, NULL);
+      sqlite3_exec(db, "SELECT vector_quantize_preload('t', 'v')", NULL, NULL, NULL);
+      expect(db, "PRAGMA integrity_check", "ok");
+      CHECK(sqlite3_close(db) == SQLITE_OK, "still busy");
+    }
+  }
+}
+
+static void damaged_own_codes_are_reported_and_healed(void) {
+  static const char *const damage[] = {
+      "UPDATE vector1_t_v SET data = x'00'",
+      "UPDATE vector1_t_v SET data = NULL",
+      "UPDATE vector1_t_v SET data = zeroblob(length(data))",
+      "UPDATE vector1_t_v SET counter = 257",
+      "UPDATE vector1_t_v SET counter = 0",
+      "UPDATE vector1_t_v SET rowid1 = rowid1 - 1",
+      "UPDATE vector1_t_v SET data = zeroblob(200000000)",
+      "INSERT INTO vector1_t_v SELECT rowid1 + 1, rowid2, counter, version + 1, data FROM vector1_t_v LIMIT 1",
+  };
+  for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+    sqlite3 *db = open_with(":memory:", NULL);
+    exec(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)");
+    fill(db, 1, 400, 8);
+    exec(db, "SELECT vector_init('t', 'v', 'dimension=8'); SELECT vector_quantize('t', 'v', 'qtype=RABITQ')");
+    exec(db, damage[i]);
+    expect_error(db, "SELECT * FROM vector_quantize_scan('t', 'v', '[1,2,3,4,5,6,7,8]', 3)", SQLITE_CORRUPT);
+    expect_error(db, "SELECT vector_quantize_preload('t', 'v')", SQLITE_CORRUPT);
+    expect_error(db, "SELECT vector_quantize_stats('t', 'v')", SQLITE_CORRUPT);
+    expect(db, "SELECT vector_quantize('t', 'v')", "399");
+    expect(db, "SELECT count(*) FROM vector_quantize_scan('t', 'v', '[1,2,3,4,5,6,7,8]', 3)", "3");
+    sqlite3_close(db);
+  }
+}
+
+static void damaged_metadata_is_as_good_as_none(void) {
+  static const char *const damage[] = {
+      "UPDATE _sqliteai_vector SET value = x'00' WHERE key = 'mean'",
+      "DELETE FROM _sqliteai_vector WHERE key = 'mean'",
+      "UPDATE _sqliteai_vector SET value = 7 WHERE key = 'coding'",
+      "UPDATE _sqliteai_vector SET value = 'x' WHERE key = 'qtype'",
+      "UPDATE _sqliteai_vector SET value = -1 WHERE key = 'lineage'",
+  };
+  for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+    sqlite3 *db = open_with(":memory:", NULL);
+    exec(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)");
+    fill(db, 1, 400, 8);
+    exec(db, "SELECT vector_init('t', 'v', 'dimension=8'); SELECT vector_quantize('t', 'v', 'qtype=RABITQ')");
+    exec(db, damage[i]);
+    exec(db, "UPDATE _sqliteai_vector SET value = 12345 WHERE key = 'stamp'"); /* another program's doing: read it again */
+    expect_error(db, "SELECT * FROM vector_quantize_scan('t', 'v', '[1,2,3,4,5,6,7,8]', 3)", SQLITE_ERROR);
+    expect(db, "SELECT vector_quantize('t', 'v', 'qtype=RABITQ')", "399");
+    expect(db, "SELECT count(*) FROM vector_quantize_scan('t', 'v', '[1,2,3,4,5,6,7,8]', 3)", "3");
+    sqlite3_close(db);
+  }
+}
+
 int main(void) {
   RUN(registering_writes_nothing);
   RUN(scans_find_the_nearest_rows);
@@ -165,6 +199,9 @@ int main(void) {
   RUN(an_open_cursor_outlives_requantization_and_cleanup);
   RUN(a_refused_quantization_leaves_the_former_codes);
   RUN(damaged_codes_are_reported);
+  RUN(a_table_may_be_dropped_under_an_open_cursor);
+  RUN(damaged_own_codes_are_reported_and_healed);
+  RUN(damaged_metadata_is_as_good_as_none);
   RUN(a_giant_k_or_dimension_takes_no_giant_memory);
   return 0;
 }
