@@ -153,8 +153,9 @@ impl Store {
             if tables == 0 {
                 schema::create(&tx)?;
             } else if version < schema::SCHEMA_VERSION {
-                schema::upgrade(&tx, version)?;
-                documents::refill(&tx)?;
+                if schema::upgrade(&tx, version)? {
+                    documents::refill(&tx)?;
+                }
             }
             tx.commit()?;
             Ok(())

@@ -8,9 +8,10 @@ use bearsearch_core::{
     Error, embeddings, library, recover,
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request, Response},
+    registry::{self, SourceSpec},
     source::SourceKind,
     store::Store,
-    sync::{self, SourceReport, SourceSpec, SyncOptions},
+    sync::{self, SourceReport, SyncOptions},
 };
 use tempfile::TempDir;
 
@@ -48,7 +49,7 @@ impl Library {
     }
 
     fn filters(&self) -> Filters {
-        let sources = self.store.read(sync::sources).unwrap();
+        let sources = self.store.read(registry::sources).unwrap();
         Filters { sources: sources.iter().map(|row| row.id).collect(), ..Filters::default() }
     }
 
@@ -408,7 +409,7 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     fs::write(&path, bytes).unwrap();
     let damaged = Store::open(&path).unwrap();
     assert!(matches!(
-        damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))),
+        damaged.read(|conn| library::list(conn, &Scope::new(&Filters { sources: vec![1], ..Filters::default() }), 9, 0)),
         Err(Error::IndexCorrupt { .. })
     ));
     drop(damaged);
