@@ -19,6 +19,7 @@ use self::identity::{Identities, ListedNote};
 use self::layout::{Layout, LayoutError, TagTables};
 use self::reader::Reader;
 use self::values::{MarkBuilder, TagSum};
+use super::stamp::Stamp;
 use super::tags::Exclusion;
 use super::{Batch, Document, Entry, Listing, Source, SourceOptions, percent, title};
 use crate::error::Result;
@@ -33,6 +34,14 @@ const PATH_BELOW_HOME: &str = "Library/Group Containers/9K33E3U3T4.net.shinyfrog
 /// The path of this user's Bear database, whether or not it is there; `None` when the home folder is unknown.
 pub fn default_path() -> Option<PathBuf> {
     std::env::home_dir().map(|home| home.join(PATH_BELOW_HOME))
+}
+
+/// What `stat` says of the database at `path`, its `-wal` and its `-journal`; `None` for one that is not there.
+///
+/// # Errors
+/// The system's, when one cannot be looked at or the database is no file.
+pub(super) fn database_stamps(path: &Path) -> std::io::Result<[Option<Stamp>; 3]> {
+    files::Files::at(path)?.stamps()
 }
 
 /// A Bear library.

@@ -8,10 +8,13 @@ pub mod markdown;
 
 mod decode;
 mod front_matter;
+mod gate;
 mod percent;
 mod stamp;
 pub mod tags;
 mod title;
+
+pub use gate::{Gate, gate};
 
 use crate::error::Result;
 

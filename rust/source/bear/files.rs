@@ -80,6 +80,23 @@ impl Files {
         Ok(Self { wal: beside("-wal"), shm: beside("-shm"), journal: beside("-journal"), database })
     }
 
+    /// The stamps of the database, its `-wal` and its `-journal`, without opening a file.
+    ///
+    /// # Errors
+    /// As for [`state`](Self::state).
+    pub fn stamps(&self) -> io::Result<[Option<Stamp>; 3]> {
+        let database = Stamp::of(&self.metadata()?);
+        Ok([Some(database), stamp_if_there(&self.wal)?, stamp_if_there(&self.journal)?])
+    }
+
+    fn metadata(&self) -> io::Result<fs::Metadata> {
+        let metadata = fs::metadata(&self.database)?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if metadata.is_file() { Ok(metadata) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+
     /// Looks at the files. Opens and closes the database: the caller sees to it that no connection of this process has
     /// it open, because closing drops that connection's locks.
     ///
@@ -87,12 +104,7 @@ impl Files {
     /// The system's, about the database. [`io::ErrorKind::IsADirectory`] for a folder, and
     /// [`io::ErrorKind::InvalidInput`] for anything else that is not a file (opening a pipe would wait for ever).
     pub fn state(&self) -> io::Result<State> {
-        let metadata = fs::metadata(&self.database)?;
-        if !metadata.is_file() {
-            return Err(
-                if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput }.into()
-            );
-        }
+        let metadata = self.metadata()?;
         let header = Header::read(&mut File::open(&self.database)?)?;
         Ok(State {
             database: Stamp::of(&metadata),
