@@ -75,4 +75,3 @@ pub fn forget(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<String>) ->
     }
     Ok(())
 }
-

@@ -153,7 +153,7 @@ ALTER TABLE documents ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX documents_by_chunk ON documents (first_chunk, words);
 ";
 
-/// From version 2: no gate, no counts, nothing hidden. 
+/// From version 2: no gate, no counts, nothing hidden.
 const FROM_2: &str = r"
 ALTER TABLE sources ADD COLUMN gate BLOB;
 ALTER TABLE sources ADD COLUMN wishes BLOB;

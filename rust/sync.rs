@@ -257,14 +257,15 @@ fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Resul
     let mut difference = Difference::default();
     for entry in &listing.entries {
         let known = stored.remove(&entry.id);
-        let left_out = || left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
+        let still_out =
+            || !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
         match known {
             Some(row) if *row.mark == *entry.mark.0 => {
                 if row.hidden {
                     difference.back.push(row.id);
                 }
             }
-            known if left_out.is_empty() || !left_out() => {
+            known if !still_out() => {
                 difference.changed += usize::from(known.is_some());
                 difference.wanted.push(entry.clone());
             }
@@ -373,12 +374,7 @@ fn write_documents(
     })
 }
 
-fn write_batch(
-    store: &Store,
-    source_id: i64,
-    prepared: &mut Vec<Prepared>,
-    left_out: &mut Vec<LeftOut>,
-) -> Result<()> {
+fn write_batch(store: &Store, source_id: i64, prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>) -> Result<()> {
     if prepared.is_empty() && left_out.is_empty() {
         return Ok(());
     }

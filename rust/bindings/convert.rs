@@ -8,8 +8,8 @@ use pyo3::{
 use crate::{
     embeddings::ModelRow,
     library::DocumentRow,
-    search::{Hit, LegReport, Response},
     registry::SourceRow,
+    search::{Hit, LegReport, Response},
     sync::SourceReport,
 };
 
