@@ -34,7 +34,7 @@ _SEED = ("OursFifty", "Ours", "Turbovec", "Numpy")
 _SHARED_TABLE = ("Ours", "Published")
 
 # One thread, for every library that has its own idea; a chosen core type can make a peer many times slower.
-_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "BSV_THREADS"), "1")
 
 _TIMEOUT_S = 1800
 
