@@ -202,8 +202,16 @@ fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Conn
     conn.pragma_update(None, "secure_delete", "ON")?;
     conn.pragma_update(None, "trusted_schema", "OFF")?;
     ffi::register_vector(&conn, vectors)?;
-    ffi::fts5::register(&conn)?;
+    register_tokenizer(&conn)?;
     Ok(conn)
+}
+
+/// Teaches a connection the tokenizer that the index's tables name; without it they cannot be queried or checked.
+///
+/// # Errors
+/// [`Error::Sqlite`] when SQLite refuses a registration.
+pub fn register_tokenizer(conn: &Connection) -> Result<()> {
+    ffi::fts5::register(conn)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
