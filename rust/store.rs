@@ -29,8 +29,9 @@ const STATEMENT_CACHE: usize = 64;
 /// An open index. Cheap to share between threads: all methods take `&self`.
 pub struct Store {
     path: PathBuf,
-    writer: Mutex<Connection>,
+    // Closed in this order: the last connection to close writes the WAL back, and a reading one cannot.
     readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Connection>,
     vectors: VectorCache,
     lexicon: Lexicon,
 }

@@ -287,9 +287,7 @@ class Index:
         if not targets:
             raise self._no_sources()
         reports = [
-            self._sync_one(
-                target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress
-            )
+            self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress)
             for target in targets
         ]
         if rebuild and not dry_run:
@@ -615,8 +613,14 @@ class Index:
             notices=tuple(notices),
         )
 
-    def _embed_queries(self, queries: list[str]) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
+    def _embed_queries(
+        self, queries: list[str], *, wait: bool
+    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
         """Fingerprint of the model, one embedding per query, and the reason when there is none.
+
+        Args:
+            queries: What a person typed.
+            wait: Load the model now, even where a background thread is about to.
 
         Raises:
             ModelError: No model can be loaded.
@@ -630,11 +634,11 @@ class Index:
             return None, [None] * len(queries), "the embedding model is being loaded; ask again in a moment"
         embedder = self._load_embedder()
         live = self._live_model()
-        if live is None or live["fingerprint"] == embedder.fingerprint:
-            # With another model a search must not begin to embed the whole library anew; the engine names the mismatch.
-            # A background thread does this beside the queries.
-            if self._background is None:
-                self.embed(budget_ms=INLINE_EMBED_MS)
+        # With another model a search must not begin to embed the whole library anew; the engine names the mismatch. A
+        # background thread embeds beside the queries.
+        same_model = live is None or live["fingerprint"] == embedder.fingerprint
+        if same_model and self._background is None:
+            self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
 
