@@ -88,7 +88,7 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     }
     tx.prepare_cached(
         "UPDATE documents SET mark = ?2, content_hash = ?3, title = ?4, folded_title = ?5, created_at_ms = ?6,
-         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11 WHERE id = ?1",
+         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11, hidden_at_ms = NULL WHERE id = ?1",
     )?
     .execute(params![
         id,

@@ -1,6 +1,6 @@
 //! Reading the index as a library of notes: one note, notes by id or title, lists, tags. No ranking.
 
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter, types::Value};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
 
 use crate::{error::Result, names::fold, scope::Scope};
 
@@ -148,15 +148,4 @@ pub fn tags(conn: &Connection, scope: &Scope) -> Result<Vec<(String, usize)>> {
     let mut statement = conn.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(scope.parameters()), |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Counts of archived and of locked notes among the sources with these row ids.
-///
-/// # Errors
-/// [`Error::Sqlite`](crate::error::Error::Sqlite).
-pub fn flag_counts(conn: &Connection, source_id: i64) -> Result<(usize, usize, usize)> {
-    let mut statement = conn.prepare_cached(
-        "SELECT count(*), coalesce(sum(archived), 0), coalesce(sum(locked), 0) FROM documents WHERE source_id = ?1",
-    )?;
-    Ok(statement.query_row(params![source_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
 }

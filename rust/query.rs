@@ -13,9 +13,14 @@ mod marks;
 mod narrow;
 mod tree;
 
+use std::ops::ControlFlow;
+
 use jiff::civil::Date;
 
-use crate::scope::Period;
+use crate::{
+    scope::Period,
+    tokenizer::{Mode, try_tokenize},
+};
 
 pub use explain::explain;
 pub use fts::{Match, expression, fts_match, plain_words, search_terms};
@@ -63,9 +68,10 @@ pub struct Term {
 }
 
 impl Term {
-    /// Whether every tokenizer finds a word in it; `---` and emoji have none in some.
+    /// Whether the tokenizer finds a word in it; in `---` it finds none.
     fn is_worded(&self) -> bool {
-        self.text.chars().any(char::is_alphanumeric)
+        let found = try_tokenize(&self.text, Mode::Query, |_| ControlFlow::Break(()));
+        found.is_break()
     }
 
     /// Whether it is punctuation alone, which means something only when there is nothing else.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 use crate::error::Result;
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
 pub const APPLICATION_ID: i32 = 0x6273_6978;
@@ -26,6 +26,15 @@ CREATE TABLE sources (
     registered INTEGER NOT NULL,
     last_sync_at_ms INTEGER,
     error TEXT,
+    -- What `stat` said before the last complete sync, if that was long enough after the last write to be trusted.
+    gate BLOB,
+    -- Hash of what its owner wanted left out at the last sync.
+    wishes BLOB,
+    -- Counts of its documents, kept by each sync, because every answer quotes them.
+    documents INTEGER NOT NULL DEFAULT 0,
+    archived INTEGER NOT NULL DEFAULT 0,
+    locked INTEGER NOT NULL DEFAULT 0,
+    hidden INTEGER NOT NULL DEFAULT 0,
     UNIQUE (kind, path)
 );
 
@@ -48,6 +57,8 @@ CREATE TABLE documents (
     first_chunk INTEGER,
     -- Length of title and text, in words.
     words INTEGER NOT NULL DEFAULT 0,
+    -- When it vanished together with most others of its source; such a document is not found, and not yet purged.
+    hidden_at_ms INTEGER,
     UNIQUE (source_id, external_id)
 );
 CREATE INDEX documents_by_external_id ON documents (external_id);
@@ -142,6 +153,22 @@ ALTER TABLE documents ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX documents_by_chunk ON documents (first_chunk, words);
 ";
 
+/// From version 2: no gate, no counts, nothing hidden.
+const FROM_2: &str = r"
+ALTER TABLE sources ADD COLUMN gate BLOB;
+ALTER TABLE sources ADD COLUMN wishes BLOB;
+ALTER TABLE sources ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN locked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE documents ADD COLUMN hidden_at_ms INTEGER;
+UPDATE sources SET
+    documents = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id),
+    archived = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id AND archived),
+    locked = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id AND locked);
+DELETE FROM meta WHERE key = 'documents';
+";
+
 /// Creates the newest layout in an empty database.
 ///
 /// # Errors
@@ -154,18 +181,21 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Brings the layout from an older version to the newest. The full-text tables may be empty afterwards: whoever calls this
-/// fills them again.
+/// Brings the layout from an older version to the newest. Returns whether the full-text tables were made anew: whoever
+/// calls this fills them again.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.
-pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<()> {
+pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
     if from < 2 {
         tx.execute_batch(FROM_1)?;
         tx.execute_batch(WORDS)?;
     }
+    if from < 3 {
+        tx.execute_batch(FROM_2)?;
+    }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-    Ok(())
+    Ok(from < 2)
 }
 
 /// Name of the table that holds the vectors of model `model_id`.

@@ -144,7 +144,7 @@ impl Scope {
     pub fn new(filters: &Filters) -> Self {
         let mut scope = Self { condition: "1".to_owned(), parameters: Vec::new(), selective: false };
         let sources = filters.sources.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-        scope.and(&format!("d.source_id IN ({sources})"), []);
+        scope.and(&format!("d.source_id IN ({sources}) AND d.hidden_at_ms IS NULL"), []);
         for (word, names) in [("IN", &filters.source_names), ("NOT IN", &filters.source_names_none)] {
             if !names.is_empty() {
                 let (condition, parameters) = named("d.source_id", word, names);

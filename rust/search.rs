@@ -14,6 +14,7 @@ use crate::{
     lexical::{self, ChunkHit},
     library::{self, DocumentRow},
     query::{self, Query},
+    registry,
     scope::{Filters, Scope},
     snippet::{self, Excerpt, Terms},
     store::{Store, meta},
@@ -337,7 +338,7 @@ fn report(store: &Store, request: &Request, found: &[Found], no_vector: Option<S
         (false, false, _) if request.mode == Mode::Vector => Mode::Vector,
         (false, false, _) => Mode::Like,
     };
-    let (documents, chunks, pending) = store.read(counts)?;
+    let (documents, chunks, pending) = store.read(|conn| counts(conn, &request.filters))?;
     let (good_match, total, hits) = (false, 0, Vec::new());
     Ok(Response { mode, good_match, text, vector, typo, like, documents, chunks, pending, total, hits })
 }
@@ -424,12 +425,15 @@ fn all_in_scope(conn: &Connection, query: &Query, scope: &Scope, wanted: usize) 
     Ok(hits)
 }
 
-fn counts(conn: &Connection) -> Result<(usize, usize, usize)> {
+/// Documents that the request could reach, chunks of the index, and texts that wait for a vector.
+fn counts(conn: &Connection, filters: &Filters) -> Result<(usize, usize, usize)> {
     let pending = match embeddings::live_model(conn)? {
         Some(model) => embeddings::coverage(conn, model.id)?.pending,
         None => 0,
     };
-    Ok((meta(conn, "documents")?.unwrap_or(0), meta(conn, "chunks")?.unwrap_or(0), pending))
+    let searched = registry::sources(conn)?.into_iter().filter(|row| filters.sources.contains(&row.id));
+    let documents = searched.map(|row| row.documents - if filters.archived { 0 } else { row.archived }).sum();
+    Ok((documents, meta(conn, "chunks")?.unwrap_or(0), pending))
 }
 
 /// What to highlight: the forms that the words have in the index, or the words as typed where those cannot be had.

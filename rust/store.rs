@@ -29,8 +29,9 @@ const STATEMENT_CACHE: usize = 64;
 /// An open index. Cheap to share between threads: all methods take `&self`.
 pub struct Store {
     path: PathBuf,
-    writer: Mutex<Connection>,
+    // Closed in this order: the last connection to close writes the WAL back, and a reading one cannot.
     readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Connection>,
     vectors: VectorCache,
     lexicon: Lexicon,
 }
@@ -153,8 +154,9 @@ impl Store {
             if tables == 0 {
                 schema::create(&tx)?;
             } else if version < schema::SCHEMA_VERSION {
-                schema::upgrade(&tx, version)?;
-                documents::refill(&tx)?;
+                if schema::upgrade(&tx, version)? {
+                    documents::refill(&tx)?;
+                }
             }
             tx.commit()?;
             Ok(())
@@ -201,8 +203,16 @@ fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Conn
     conn.pragma_update(None, "secure_delete", "ON")?;
     conn.pragma_update(None, "trusted_schema", "OFF")?;
     ffi::register_vector(&conn, vectors)?;
-    ffi::fts5::register(&conn)?;
+    register_tokenizer(&conn)?;
     Ok(conn)
+}
+
+/// Teaches a connection the tokenizer that the index's tables name; without it they cannot be queried or checked.
+///
+/// # Errors
+/// [`Error::Sqlite`] when SQLite refuses a registration.
+pub fn register_tokenizer(conn: &Connection) -> Result<()> {
+    ffi::fts5::register(conn)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,21 +1,24 @@
-//! From sources to the index: what changed, what vanished, and the rows that follow from a document.
+//! From sources to the index: what changed, what vanished, and in which order it is written.
 //!
-//! Text only: embeddings are added later by whoever has a model (`embeddings`). Sources are never written.
+//! Text only: embeddings are added later by whoever has a model (`embeddings`). Sources are never written. A document's rows are
+//! `documents`' work, the sources' own rows `registry`'s.
 
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
     sync::mpsc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::{
     chunk::ChunkPolicy,
     documents::{self, CHUNK_POLICY, Prepared, id_hash},
     error::{Error, Result},
-    source::{self, Entry, Skipped, Source, SourceKind, SourceOptions},
+    left_out::{self, LeftOut},
+    registry::{self, SourceRow, SourceSpec},
+    source::{self, Entry, Listing, Skipped, Source, SourceKind, SourceOptions},
     store::{Store, meta, set_meta},
 };
 
@@ -23,19 +26,12 @@ use crate::{
 const READ_BATCH: usize = 64;
 /// Text that one transaction takes before it is committed: bounds memory and how long other writers wait.
 const COMMIT_BYTES: usize = 8 << 20;
-
-/// A source as the caller names it.
-#[derive(Debug, Clone)]
-pub struct SourceSpec {
-    /// Bear or Markdown.
-    pub kind: SourceKind,
-    /// Canonical path of the database or folder.
-    pub path: PathBuf,
-    /// The name people use in `in:NAME`; None takes one from the path.
-    pub name: Option<String>,
-    /// Registered sources belong to every call; others only to the calls that name them.
-    pub register: bool,
-}
+/// The same for a sync that has a budget, so that it can stop in time.
+const COMMIT_BYTES_IN_A_HURRY: usize = 1 << 20;
+/// When at least this many documents vanish at once, and they are more than half, they are hidden and not purged.
+const MASS_LOSS: usize = 20;
+/// How long hidden documents wait for their return.
+const HIDDEN_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How to sync.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +40,10 @@ pub struct SyncOptions {
     pub dry_run: bool,
     /// Store every document anew; vectors stay, because they belong to texts.
     pub rebuild: bool,
+    /// Purge at once what vanished with most others.
+    pub accept_loss: bool,
+    /// Stop reading when this time is over; what is left is counted in [`SourceReport::remaining`].
+    pub budget: Option<Duration>,
     /// What the embedding model takes of one text; None leaves the index's chunks as they are.
     pub max_tokens: Option<usize>,
     /// Passed on to the sources.
@@ -69,6 +69,10 @@ pub struct SourceReport {
     pub removed: usize,
     /// Documents held by title only.
     pub locked: usize,
+    /// Documents that vanished with most others and wait to be purged.
+    pub hidden: usize,
+    /// Documents that differ and were not read, because the budget was over.
+    pub remaining: usize,
     /// What could not be read.
     pub skipped: Vec<Skipped>,
     /// Sentences for a person.
@@ -80,44 +84,19 @@ pub struct SourceReport {
 /// Called with the documents done and their total; an error ends the sync between two transactions.
 pub type Progress<'a> = &'a mut (dyn FnMut(usize, usize) -> Result<()> + Send);
 
-/// A registered source, as stored.
-#[derive(Debug, Clone)]
-pub struct SourceRow {
-    /// Row id.
-    pub id: i64,
-    /// Kind of the source.
-    pub kind: SourceKind,
-    /// Path of the source.
-    pub path: PathBuf,
-    /// Name of the source.
-    pub name: String,
-    /// Whether every call reads it.
-    pub registered: bool,
-    /// Milliseconds since 1970 UTC of the last successful sync.
-    pub last_sync_at_ms: Option<i64>,
-    /// Why the last sync failed.
-    pub error: Option<String>,
-}
-
-/// All sources that the index has rows of.
-///
-/// # Errors
-/// [`Error::Sqlite`].
-pub fn sources(conn: &Connection) -> Result<Vec<SourceRow>> {
-    let mut statement = conn
-        .prepare_cached("SELECT id, kind, path, name, registered, last_sync_at_ms, error FROM sources ORDER BY id")?;
-    let rows = statement.query_map([], |row| {
-        Ok(SourceRow {
-            id: row.get(0)?,
-            kind: SourceKind::from_word(&row.get::<_, String>(1)?).unwrap_or(SourceKind::Markdown),
-            path: PathBuf::from(row.get::<_, String>(2)?),
-            name: row.get(3)?,
-            registered: row.get(4)?,
-            last_sync_at_ms: row.get(5)?,
-            error: row.get(6)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+/// How a source and the index differ.
+#[derive(Debug, Default)]
+struct Difference {
+    /// Listed documents that are new or changed.
+    wanted: Vec<Entry>,
+    /// How many of them the index holds in an older state.
+    changed: usize,
+    /// Row ids of documents that are not listed any more.
+    gone: Vec<i64>,
+    /// Row ids of hidden documents that are listed again as they were.
+    back: Vec<i64>,
+    /// All listed ids.
+    listed: HashSet<String>,
 }
 
 /// Brings the index up to date with one source and says what it did.
@@ -127,158 +106,282 @@ pub fn sources(conn: &Connection) -> Result<Vec<SourceRow>> {
 /// # Errors
 /// The index errors, and whatever `progress` returns.
 pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: Progress<'_>) -> Result<SourceReport> {
-    let known = store.read(|conn| find_source(conn, spec))?;
-    let mut report = SourceReport {
-        name: known.as_ref().map_or_else(|| proposed_name(spec), |row| row.name.clone()),
-        kind: spec.kind,
-        path: spec.path.clone(),
-        documents: 0,
-        added: 0,
-        changed: 0,
-        removed: 0,
-        locked: 0,
-        skipped: Vec::new(),
-        warnings: Vec::new(),
-        error: None,
-    };
-    let listed = source::open(spec.kind, &spec.path, options.source.clone())
-        .and_then(|mut source| source.list().map(|listing| (source, listing)));
-    let (mut source, listing) = match listed {
-        Ok(listed) => listed,
-        Err(error) => {
-            report.error = Some(error.to_string());
-            if let Some(row) = &known {
-                let stored = store.read(|conn| count_documents(conn, row.id))?;
-                (report.documents, report.locked) = stored;
-                if row.error != report.error && !options.dry_run {
-                    store.write(|tx| mark_source(tx, row.id, row.last_sync_at_ms, report.error.as_deref()))?;
-                }
-            }
-            return Ok(report);
-        }
-    };
-    report.skipped = listing.skipped;
-    report.warnings = listing.warnings;
-
-    let (mut stored, left_out) = match (&known, options.rebuild) {
-        (Some(row), false) => store.read(|conn| Ok((stored_marks(conn, row.id)?, left_out_marks(conn, row.id)?)))?,
-        _ => Default::default(),
-    };
-    let listed: HashSet<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
-    let mut wanted = Vec::new();
-    for entry in &listing.entries {
-        let known_mark = |mark: &[u8]| *mark == *entry.mark.0;
-        let unchanged = stored.get(&entry.id).is_some_and(|(_, mark)| known_mark(mark))
-            || (!left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| known_mark(mark)));
-        if !unchanged {
-            wanted.push(entry.clone());
-        }
-    }
-    report.changed = wanted.iter().filter(|entry| stored.contains_key(&entry.id)).count();
-    report.added = wanted.len() - report.changed;
-    stored.retain(|id, _| !listed.contains(id.as_str()));
-    report.removed = stored.len();
-
-    let (policy, policy_word) = chunk_policy(store, options)?;
-    let policy_differs = store.read(|conn| Ok(meta::<String>(conn, CHUNK_POLICY)?.as_ref() != Some(&policy_word)))?;
+    let deadline = options.budget.map(|budget| Instant::now() + budget);
+    let known = store.read(|conn| registry::find(conn, spec))?;
+    let mut report = new_report(spec, known.as_ref());
+    let (policy, policy_word, policy_differs) = chunk_policy(store, options)?;
     let settled = known.as_ref().filter(|row| row.error.is_none() && (row.registered || !spec.register));
-    let differs = !wanted.is_empty() || !stored.is_empty() || policy_differs || options.rebuild || settled.is_none();
-    if options.dry_run {
-        report.documents = listing.entries.len() - left_out.len().min(listing.entries.len());
+
+    // Taken before the source is read: what is written during the reading changes it.
+    let gate = source::gate(spec.kind, &spec.path);
+    let wishes = wishes(&options.source);
+    let same_wishes = known.as_ref().is_some_and(|row| row.wishes.as_ref() == Some(&wishes));
+    let whole = !same_wishes || options.rebuild || options.dry_run || options.accept_loss || policy_differs;
+    if let (false, Some(row), Some(gate)) = (whole, settled, &gate)
+        && row.gate.as_deref() == Some(gate.to_bytes().as_slice())
+    {
         return Ok(report);
     }
-    if differs {
-        let source_id = store.write(|tx| {
-            let source_id = register(tx, spec, &mut report)?;
-            if options.rebuild {
-                documents::clear_source(tx, source_id)?;
+    let (mut source, listing) = match list(spec, options) {
+        Ok(listed) => listed,
+        Err(error) => return failed(store, known.as_ref(), report, &error, options),
+    };
+    let difference = compare(store, known.as_ref().filter(|_| !options.rebuild), &listing)?;
+    report.skipped = listing.skipped;
+    report.warnings = listing.warnings;
+    report.changed = difference.changed;
+    report.added = difference.wanted.len() - difference.changed;
+    report.removed = difference.gone.len();
+    if options.dry_run {
+        report.documents = listing.entries.len();
+        return Ok(report);
+    }
+    let gate = gate.filter(|gate| gate.may_be_kept(SystemTime::now())).map(|gate| gate.to_bytes());
+    if !whole && difference.is_empty() && settled.is_some_and(|row| gate.is_none() || row.gate == gate) {
+        report.skipped.extend(store.read(|conn| left_out::unreadable(conn, settled.map_or(0, |row| row.id)))?);
+        return Ok(report);
+    }
+    // What is gone because its owner wants it left out must be gone at once, however much it is.
+    let loss = same_wishes && !options.accept_loss && is_mass_loss(&difference, listing.entries.len());
+    let source_id = store.write(|tx| {
+        let (source_id, name) = registry::register(tx, spec)?;
+        report.name = name;
+        if options.rebuild {
+            documents::clear_source(tx, source_id)?;
+        }
+        if policy_differs {
+            set_meta(tx, CHUNK_POLICY, &policy_word)?;
+            documents::rechunk_all(tx, &policy)?;
+        }
+        tx.execute("UPDATE sources SET wishes = ?2 WHERE id = ?1", params![source_id, wishes])?;
+        set_hidden(tx, &difference.back, None)?;
+        if loss {
+            set_hidden(tx, &difference.gone, Some(now_ms()))?;
+        } else {
+            documents::purge(tx, &difference.gone)?;
+        }
+        purge_hidden(tx, source_id, options.accept_loss)?;
+        left_out::forget(tx, source_id, &difference.listed)?;
+        if difference.wanted.is_empty() {
+            finish(tx, source_id, gate.as_deref(), true)?;
+        }
+        Ok(source_id)
+    })?;
+    if !difference.wanted.is_empty() {
+        let job = Job { source_id, wanted: &difference.wanted, policy: &policy, deadline, gate: gate.as_deref() };
+        match write_documents(store, source.as_mut(), &job, progress) {
+            Ok(written) => {
+                report.added = report.added.saturating_sub(written.left_out);
+                report.remaining = written.remaining;
             }
-            if policy_differs {
-                set_meta(tx, CHUNK_POLICY, &policy_word)?;
-                documents::rechunk_all(tx, &policy)?;
+            Err(Stopped::Index(error)) => return Err(error),
+            // What was committed before stays; the rest is read next time.
+            Err(Stopped::Source(error)) => {
+                let known = store.read(|conn| registry::find(conn, spec))?;
+                return failed(store, known.as_ref(), report, &error, options);
             }
-            let gone: Vec<i64> = stored.values().map(|(id, _)| *id).collect();
-            documents::purge(tx, &gone)?;
-            forget_left_out(tx, source_id, &listed)?;
-            if wanted.is_empty() {
-                finish(tx, source_id)?;
-            }
-            Ok(source_id)
-        })?;
-        if !wanted.is_empty() {
-            let missed = write_documents(store, source_id, source.as_mut(), &wanted, &policy, progress)?;
-            report.added = report.added.saturating_sub(missed);
         }
     }
     store.read(|conn| {
-        let Some(row) = find_source(conn, spec)? else { return Ok(()) };
-        (report.documents, report.locked) = count_documents(conn, row.id)?;
-        report.skipped.extend(unreadable(conn, row.id)?);
+        let Some(row) = registry::find(conn, spec)? else { return Ok(()) };
+        (report.documents, report.locked, report.hidden) = (row.documents, row.locked, row.hidden);
+        report.skipped.extend(left_out::unreadable(conn, row.id)?);
         Ok(())
     })?;
     Ok(report)
 }
 
-/// Reads, chunks and hashes on one thread while another writes; each transaction takes about eight megabytes of text.
-///
-/// Returns how many of the wanted documents have no place in the index or cannot be read.
+impl Difference {
+    fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && self.gone.is_empty() && self.back.is_empty()
+    }
+}
+
+/// Hash of what the caller wants left out.
+fn wishes(options: &SourceOptions) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[u8::from(options.index_locked_titles)]);
+    for list in [&options.exclude_tags, &options.exclude_globs] {
+        hasher.update(list.join("\n").as_bytes()).update(b"\0");
+    }
+    hasher.finalize().as_bytes().to_vec()
+}
+
+fn new_report(spec: &SourceSpec, known: Option<&SourceRow>) -> SourceReport {
+    SourceReport {
+        name: known.map_or_else(|| registry::proposed_name(spec), |row| row.name.clone()),
+        kind: spec.kind,
+        path: spec.path.clone(),
+        documents: known.map_or(0, |row| row.documents),
+        added: 0,
+        changed: 0,
+        removed: 0,
+        locked: known.map_or(0, |row| row.locked),
+        hidden: known.map_or(0, |row| row.hidden),
+        remaining: 0,
+        skipped: Vec::new(),
+        warnings: Vec::new(),
+        error: None,
+    }
+}
+
+fn list(spec: &SourceSpec, options: &SyncOptions) -> Result<(Box<dyn Source>, Listing)> {
+    let mut source = source::open(spec.kind, &spec.path, options.source.clone())?;
+    let listing = source.list()?;
+    Ok((source, listing))
+}
+
+/// The report of a source that could not be read; its row remembers why.
+fn failed(
+    store: &Store,
+    known: Option<&SourceRow>,
+    mut report: SourceReport,
+    error: &Error,
+    options: &SyncOptions,
+) -> Result<SourceReport> {
+    report.error = Some(error.to_string());
+    if let Some(row) = known.filter(|row| row.error != report.error && !options.dry_run) {
+        store.write(|tx| {
+            tx.execute("UPDATE sources SET error = ?2 WHERE id = ?1", params![row.id, report.error])?;
+            Ok(())
+        })?;
+    }
+    Ok(report)
+}
+
+fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Result<Difference> {
+    let (mut stored, left_out) = match known {
+        Some(row) => store.read(|conn| Ok((stored_marks(conn, row.id)?, left_out::marks(conn, row.id)?)))?,
+        None => Default::default(),
+    };
+    let mut difference = Difference::default();
+    for entry in &listing.entries {
+        let known = stored.remove(&entry.id);
+        let still_out =
+            || !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
+        match known {
+            Some(row) if *row.mark == *entry.mark.0 => {
+                if row.hidden {
+                    difference.back.push(row.id);
+                }
+            }
+            known if !still_out() => {
+                difference.changed += usize::from(known.is_some());
+                difference.wanted.push(entry.clone());
+            }
+            _ => {}
+        }
+    }
+    difference.listed = listing.entries.iter().map(|entry| entry.id.clone()).collect();
+    difference.gone = stored.into_values().filter(|row| !row.hidden).map(|row| row.id).collect();
+    difference.gone.sort_unstable();
+    Ok(difference)
+}
+
+/// Whether so much vanished that a mishap is more likely than a wish: a library that was moved, a disk that is not there.
+fn is_mass_loss(difference: &Difference, listed: usize) -> bool {
+    let gone = difference.gone.len();
+    gone >= MASS_LOSS && gone > (listed - difference.wanted.len() + difference.changed + gone) / 2
+}
+
+fn set_hidden(tx: &Transaction<'_>, ids: &[i64], at_ms: Option<i64>) -> Result<()> {
+    let mut statement = tx.prepare_cached("UPDATE documents SET hidden_at_ms = ?2 WHERE id = ?1")?;
+    ids.iter().try_for_each(|id| statement.execute(params![id, at_ms]).map(drop))?;
+    Ok(())
+}
+
+/// Purges what has been hidden for long enough, or all of it.
+fn purge_hidden(tx: &Transaction<'_>, source_id: i64, all: bool) -> Result<()> {
+    let waited = i64::try_from(HIDDEN_FOR.as_millis()).unwrap_or(i64::MAX);
+    let before = if all { i64::MAX } else { now_ms().saturating_sub(waited) };
+    let ids: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM documents WHERE source_id = ?1 AND hidden_at_ms < ?2")?
+        .query_map([source_id, before], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    documents::purge(tx, &ids)
+}
+
+/// What `write_documents` is to do.
+struct Job<'a> {
+    source_id: i64,
+    wanted: &'a [Entry],
+    policy: &'a ChunkPolicy,
+    deadline: Option<Instant>,
+    gate: Option<&'a [u8]>,
+}
+
+/// What `write_documents` did.
+struct Written {
+    /// Wanted documents that have no place in the index or cannot be read.
+    left_out: usize,
+    /// Wanted documents that were not read in time.
+    remaining: usize,
+}
+
+/// Why `write_documents` could not go on.
+enum Stopped {
+    Index(Error),
+    Source(Error),
+}
+
+/// Reads, chunks and hashes on one thread while another writes; each transaction takes a few megabytes of text.
 fn write_documents(
     store: &Store,
-    source_id: i64,
     source: &mut dyn Source,
-    wanted: &[Entry],
-    policy: &ChunkPolicy,
+    job: &Job<'_>,
     progress: Progress<'_>,
-) -> Result<usize> {
+) -> std::result::Result<Written, Stopped> {
     let (sender, receiver) = mpsc::sync_channel::<Result<(Vec<Prepared>, Vec<LeftOut>)>>(2);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            for entries in wanted.chunks(READ_BATCH) {
-                let batch = read_batch(source, entries, policy);
+            for entries in job.wanted.chunks(READ_BATCH) {
+                let batch = read_batch(source, entries, job.policy);
                 let failed = batch.is_err();
                 if sender.send(batch).is_err() || failed {
                     break;
                 }
             }
         });
-        let (mut done, mut missed, mut bytes) = (0, 0, 0);
-        let mut prepared = Vec::new();
-        let mut left_out = Vec::new();
-        let write = |prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>, last: bool| {
-            store.write(|tx| {
-                for document in prepared.drain(..) {
-                    documents::store(tx, source_id, document)?;
-                }
-                for left in left_out.drain(..) {
-                    leave_out(tx, source_id, &left)?;
-                }
-                if last { finish(tx, source_id) } else { Ok(()) }
-            })
-        };
-        progress(0, wanted.len())?;
+        let total = job.wanted.len();
+        let commit_bytes = if job.deadline.is_some() { COMMIT_BYTES_IN_A_HURRY } else { COMMIT_BYTES };
+        let (mut done, mut bytes) = (0, 0);
+        let mut written = Written { left_out: 0, remaining: 0 };
+        let (mut prepared, mut left_out) = (Vec::new(), Vec::new());
+        progress(0, total).map_err(Stopped::Index)?;
         for batch in receiver {
-            let (read, left) = batch?;
-            done = (done + READ_BATCH).min(wanted.len());
+            let (read, left) = batch.map_err(Stopped::Source)?;
+            done = (done + READ_BATCH).min(total);
             bytes += read.iter().map(|prepared| prepared.document.text.len()).sum::<usize>();
-            missed += left.len();
+            written.left_out += left.len();
             prepared.extend(read);
             left_out.extend(left);
-            if bytes >= COMMIT_BYTES {
-                write(&mut prepared, &mut left_out, false)?;
+            let late = job.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if bytes >= commit_bytes || late {
+                write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
                 bytes = 0;
-                progress(done, wanted.len())?;
+                progress(done, total).map_err(Stopped::Index)?;
+            }
+            if late {
+                written.remaining = total - done;
+                break;
             }
         }
-        write(&mut prepared, &mut left_out, true)?;
-        progress(wanted.len(), wanted.len())?;
-        Ok(missed)
+        let complete = written.remaining == 0;
+        write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
+        store.write(|tx| finish(tx, job.source_id, job.gate, complete)).map_err(Stopped::Index)?;
+        progress(total - written.remaining, total).map_err(Stopped::Index)?;
+        Ok(written)
     })
 }
 
-/// A listed document that does not become one of the index; a reason means that it could not be read.
-struct LeftOut {
-    entry: Entry,
-    reason: Option<String>,
+fn write_batch(store: &Store, source_id: i64, prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>) -> Result<()> {
+    if prepared.is_empty() && left_out.is_empty() {
+        return Ok(());
+    }
+    store.write(|tx| {
+        prepared.drain(..).try_for_each(|document| documents::store(tx, source_id, document))?;
+        left_out.drain(..).try_for_each(|left| left_out::leave_out(tx, source_id, &left))
+    })
 }
 
 fn read_batch(
@@ -302,144 +405,54 @@ fn read_batch(
     Ok((prepared, left_out))
 }
 
-fn left_out_marks(conn: &Connection, source_id: i64) -> Result<HashMap<[u8; 32], Box<[u8]>>> {
-    let mut statement = conn.prepare_cached("SELECT id_hash, mark FROM left_out WHERE source_id = ?1")?;
-    let rows =
-        statement.query_map([source_id], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?.into_boxed_slice())))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-fn unreadable(conn: &Connection, source_id: i64) -> Result<Vec<Skipped>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT external_id, reason FROM left_out WHERE source_id = ?1 AND reason IS NOT NULL ORDER BY external_id",
-    )?;
-    let rows = statement.query_map([source_id], |row| Ok(Skipped { id: row.get(0)?, reason: row.get(1)? }))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Remembers a listed document that has no place in the index, and removes what the index held of it.
-fn leave_out(tx: &Transaction<'_>, source_id: i64, left: &LeftOut) -> Result<()> {
-    let stored: Option<i64> = tx
-        .prepare_cached("SELECT id FROM documents WHERE source_id = ?1 AND external_id = ?2")?
-        .query_row(params![source_id, left.entry.id], |row| row.get(0))
-        .optional()?;
-    // A document that cannot be read just now keeps its last readable state; an excluded one goes at once.
-    if let (Some(id), None) = (stored, &left.reason) {
-        documents::purge(tx, &[id])?;
-    }
-    let external_id = left.reason.as_ref().map(|_| &left.entry.id);
-    tx.prepare_cached(
-        "INSERT OR REPLACE INTO left_out (source_id, id_hash, mark, external_id, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![source_id, id_hash(&left.entry.id), left.entry.mark.0, external_id, left.reason])?;
-    Ok(())
-}
-
-/// Forgets what was left out and is not listed any more.
-fn forget_left_out(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<&str>) -> Result<()> {
-    let hashes: HashSet<[u8; 32]> = listed.iter().map(|id| id_hash(id)).collect();
-    for hash in left_out_marks(tx, source_id)?.into_keys().filter(|hash| !hashes.contains(hash)) {
-        tx.execute("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2", params![source_id, hash])?;
-    }
-    Ok(())
-}
-
-/// The policy to use and the word under which `meta` knows it.
-fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, String)> {
+/// The policy to use, the word under which `meta` knows it, and whether what is stored was cut by another one.
+///
+/// Cutting everything anew takes its time, so a sync in a hurry leaves it to one that is not.
+fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, String, bool)> {
     let stored: Option<String> = store.read(|conn| meta(conn, CHUNK_POLICY))?;
-    Ok(documents::policy_from_word(stored.as_deref(), options.max_tokens))
+    let wished = options.max_tokens.filter(|_| options.budget.is_none() || stored.is_none());
+    let (policy, word) = documents::policy_from_word(stored.as_deref(), wished);
+    let differs = stored.as_ref() != Some(&word);
+    Ok((policy, word, differs))
 }
 
-fn find_source(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>> {
-    Ok(sources(conn)?.into_iter().find(|row| row.kind == spec.kind && row.path == spec.path))
-}
-
-fn proposed_name(spec: &SourceSpec) -> String {
-    let from_path = || match spec.kind {
-        SourceKind::Bear => "bear".to_owned(),
-        SourceKind::Markdown => {
-            spec.path.file_name().map_or_else(|| "notes".to_owned(), |name| name.to_string_lossy().into_owned())
-        }
-    };
-    spec.name.clone().unwrap_or_else(from_path)
-}
-
-fn register(tx: &Transaction<'_>, spec: &SourceSpec, report: &mut SourceReport) -> Result<i64> {
-    let path = spec.path.to_string_lossy();
-    if let Some(row) = find_source(tx, spec)? {
-        tx.execute("UPDATE sources SET registered = registered OR ?2 WHERE id = ?1", params![row.id, spec.register])?;
-        report.name = row.name;
-        return Ok(row.id);
-    }
-    // Names are what `in:NAME` and `NAME:ID` use, so they are unique: notes, notes-2, notes-3.
-    let wanted = proposed_name(spec);
-    let mut name = wanted.clone();
-    let mut number = 1;
-    while tx.query_row("SELECT 1 FROM sources WHERE name = ?1", [&name], |_| Ok(())).optional()?.is_some() {
-        number += 1;
-        name = format!("{wanted}-{number}");
-    }
+/// The last write of a sync: what the source looked like, and the counts that every answer quotes.
+fn finish(tx: &Transaction<'_>, source_id: i64, gate: Option<&[u8]>, complete: bool) -> Result<()> {
     tx.execute(
-        "INSERT INTO sources (kind, path, name, registered) VALUES (?1, ?2, ?3, ?4)",
-        params![spec.kind.as_str(), path, name, spec.register],
+        "UPDATE sources SET error = NULL, gate = ?2,
+         documents = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL),
+         archived = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND archived),
+         locked = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND locked),
+         hidden = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NOT NULL)
+         WHERE id = ?1",
+        params![source_id, gate.filter(|_| complete)],
     )?;
-    report.name = name;
-    Ok(tx.last_insert_rowid())
-}
-
-fn mark_source(tx: &Transaction<'_>, id: i64, last_sync_at_ms: Option<i64>, error: Option<&str>) -> Result<()> {
-    tx.execute(
-        "UPDATE sources SET last_sync_at_ms = ?2, error = ?3 WHERE id = ?1",
-        params![id, last_sync_at_ms, error],
-    )?;
-    Ok(())
-}
-
-/// The last write of a sync: the time of it, and the counts that every answer quotes.
-fn finish(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
-    mark_source(tx, source_id, Some(now_ms()), None)?;
     let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-    set_meta(tx, "documents", count("SELECT count(*) FROM documents")?)?;
     set_meta(tx, "chunks", count("SELECT count(*) FROM chunks")?)?;
-    set_meta(tx, "last_full_index_at_ms", now_ms())
+    if complete {
+        tx.execute("UPDATE sources SET last_sync_at_ms = ?2 WHERE id = ?1", params![source_id, now_ms()])?;
+        set_meta(tx, "last_full_index_at_ms", now_ms())?;
+    }
+    Ok(())
 }
 
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(0))
 }
 
-fn count_documents(conn: &Connection, source_id: i64) -> Result<(usize, usize)> {
-    let mut statement =
-        conn.prepare_cached("SELECT count(*), coalesce(sum(locked), 0) FROM documents WHERE source_id = ?1")?;
-    Ok(statement.query_row([source_id], |row| Ok((row.get(0)?, row.get(1)?)))?)
+/// A document as the comparison knows it.
+struct Stored {
+    id: i64,
+    mark: Box<[u8]>,
+    hidden: bool,
 }
 
-type Marks = HashMap<String, (i64, Box<[u8]>)>;
-
-fn stored_marks(conn: &Connection, source_id: i64) -> Result<Marks> {
-    let mut statement = conn.prepare_cached("SELECT external_id, id, mark FROM documents WHERE source_id = ?1")?;
+fn stored_marks(conn: &Connection, source_id: i64) -> Result<HashMap<String, Stored>> {
+    let mut statement = conn
+        .prepare_cached("SELECT external_id, id, mark, hidden_at_ms IS NOT NULL FROM documents WHERE source_id = ?1")?;
     let rows = statement.query_map([source_id], |row| {
-        Ok((row.get(0)?, (row.get(1)?, row.get_ref(2)?.as_blob()?.to_vec().into_boxed_slice())))
+        let mark = row.get_ref(2)?.as_blob()?.to_vec().into_boxed_slice();
+        Ok((row.get(0)?, Stored { id: row.get(1)?, mark, hidden: row.get(3)? }))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Forgets a source and everything that came from it.
-///
-/// # Errors
-/// [`Error::Usage`] when no source has this name; the index errors.
-pub fn remove_source(store: &Store, name: &str) -> Result<()> {
-    store.write(|tx| {
-        let row = sources(tx)?.into_iter().find(|row| row.name == name).ok_or_else(|| {
-            Error::Usage(format!("there is no source named \"{name}\"; `bearsearch status` lists them"))
-        })?;
-        let ids: Vec<i64> = tx
-            .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?
-            .query_map([row.id], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        documents::purge(tx, &ids)?;
-        tx.execute("DELETE FROM left_out WHERE source_id = ?1", [row.id])?;
-        tx.execute("DELETE FROM sources WHERE id = ?1", [row.id])?;
-        Ok(())
-    })
 }

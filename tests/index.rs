@@ -6,11 +6,12 @@ use std::{fs, path::Path};
 
 use bearsearch_core::{
     Error, embeddings, library, recover,
+    registry::{self, SourceSpec},
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request, Response},
     source::SourceKind,
     store::Store,
-    sync::{self, SourceReport, SourceSpec, SyncOptions},
+    sync::{self, SourceReport, SyncOptions},
 };
 use tempfile::TempDir;
 
@@ -48,7 +49,7 @@ impl Library {
     }
 
     fn filters(&self) -> Filters {
-        let sources = self.store.read(sync::sources).unwrap();
+        let sources = self.store.read(registry::sources).unwrap();
         Filters { sources: sources.iter().map(|row| row.id).collect(), ..Filters::default() }
     }
 
@@ -145,12 +146,12 @@ fn the_words_of_many_removed_notes_are_gone_from_the_file() {
     let texts: Vec<String> = (0..40).map(|number| format!("# Go\n\nzyzzyvaqua{number}\n")).collect();
     let notes: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
     let library = Library::new(&notes);
-    names.iter().skip(1).for_each(|name| fs::remove_file(library.vault().join(name)).unwrap());
+    names.iter().skip(22).for_each(|name| fs::remove_file(library.vault().join(name)).unwrap());
     library.sync();
     library.store.checkpoint().unwrap();
     let bytes = fs::read(library.folder.path().join("index.sqlite")).unwrap();
     assert!(!bytes.windows(12).any(|window| window == b"zyzzyvaqua39"));
-    assert_eq!(library.found("zyzzyvaqua0"), ["go0.md"]);
+    assert_eq!(library.found("zyzzyvaqua0")[0], "go0.md");
 }
 
 #[test]
@@ -169,6 +170,62 @@ fn a_source_that_cannot_be_read_changes_nothing_and_is_named() {
     let report = library.sync();
     assert!(report.error.unwrap().contains("vault"));
     assert_eq!(library.found("tiller"), ["boat.md"]);
+}
+
+#[test]
+fn most_notes_vanishing_at_once_are_hidden_and_come_back_unharmed() {
+    let names: Vec<String> = (0..30).map(|number| format!("n{number}.md")).collect();
+    let notes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "# Note\n\nvarnish\n")).collect();
+    let library = Library::new(&notes);
+    let model = library.embed("model", about_bread);
+    let aside = library.folder.path().join("aside");
+    fs::create_dir(&aside).unwrap();
+    let moved = |from: &Path, to: &Path| {
+        names.iter().skip(5).for_each(|name| fs::rename(from.join(name), to.join(name)).unwrap());
+    };
+    moved(&library.vault(), &aside);
+    let report = library.sync();
+    assert_eq!((report.removed, report.hidden, report.documents), (25, 25, 5));
+    assert_eq!(library.found("varnish").len(), 5);
+    moved(&aside, &library.vault());
+    let report = library.sync();
+    assert_eq!((report.hidden, report.documents), (0, 30));
+    let coverage = library.store.read(|conn| embeddings::coverage(conn, model)).unwrap();
+    assert_eq!(coverage.pending, 0);
+    moved(&library.vault(), &aside);
+    library.sync();
+    let report = library.sync_with(&SyncOptions { accept_loss: true, ..SyncOptions::default() });
+    assert_eq!((report.hidden, report.documents), (0, 5));
+    moved(&aside, &library.vault());
+    assert_eq!(library.sync().added, 25);
+}
+
+#[test]
+fn a_wish_to_leave_most_out_is_done_at_once() {
+    let names: Vec<String> = (0..30).map(|number| format!("n{number}.md")).collect();
+    let notes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "# Note\n\nvarnish\n")).collect();
+    let library = Library::new(&notes);
+    let mut options = SyncOptions::default();
+    options.source.exclude_globs = vec!["n1*.md".to_owned(), "n2*.md".to_owned()];
+    let report = library.sync_with(&options);
+    assert_eq!((report.hidden, report.documents), (0, 8));
+}
+
+#[test]
+fn a_sync_with_a_budget_stops_in_time_and_the_next_one_goes_on() {
+    let names: Vec<String> = (0..300).map(|number| format!("n{number}.md")).collect();
+    let library = Library::new(&[]);
+    names.iter().for_each(|name| library.write(name, "# Note\n\nvarnish\n"));
+    let options = SyncOptions { budget: Some(std::time::Duration::ZERO), ..SyncOptions::default() };
+    let first = library.sync_with(&options);
+    assert!(first.remaining > 0);
+    assert_eq!(first.documents + first.remaining, 300);
+    let mut rounds = 0;
+    while library.sync_with(&options).remaining > 0 {
+        rounds += 1;
+        assert!(rounds < 300, "each round makes progress");
+    }
+    assert_eq!(library.sync().documents, 300);
 }
 
 #[test]
@@ -408,7 +465,12 @@ fn vectors_are_salvaged_from_a_damaged_index() {
     fs::write(&path, bytes).unwrap();
     let damaged = Store::open(&path).unwrap();
     assert!(matches!(
-        damaged.read(|conn| sync::sources(conn).and_then(|_| library::flag_counts(conn, 1))),
+        damaged.read(|conn| library::list(
+            conn,
+            &Scope::new(&Filters { sources: vec![1], ..Filters::default() }),
+            9,
+            0
+        )),
         Err(Error::IndexCorrupt { .. })
     ));
     drop(damaged);
@@ -430,10 +492,17 @@ fn vectors_are_salvaged_from_a_damaged_index() {
 }
 
 #[test]
-fn an_index_of_the_first_schema_is_migrated_with_its_vectors() {
+fn an_index_of_every_older_schema_is_migrated_with_its_vectors() {
+    for version in 1..bearsearch_core::schema::SCHEMA_VERSION {
+        migrates_from(version);
+    }
+}
+
+fn migrates_from(version: i64) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("index.sqlite");
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/index-schema-1.sqlite"), &path).unwrap();
+    let stored = format!("tests/data/index-schema-{version}.sqlite");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(stored), &path).unwrap();
     let store = Store::open(&path).unwrap();
     let found = |query: &str| {
         let filters = Filters { sources: vec![1], ..Filters::default() };

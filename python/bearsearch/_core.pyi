@@ -40,6 +40,8 @@ class SyncOptions(TypedDict):
     register: bool
     dry_run: bool
     rebuild: bool
+    accept_loss: bool
+    budget_ms: int | None
     max_tokens: int | None
     index_locked_titles: bool
     exclude_tags: list[str]
@@ -56,6 +58,8 @@ class SourceReportDict(TypedDict):
     changed: int
     removed: int
     locked: int
+    hidden: int
+    remaining: int
     skipped: list[tuple[str, str]]
     warnings: list[str]
     error: str | None
@@ -70,6 +74,7 @@ class SourceDict(TypedDict):
     documents: int
     archived: int
     locked: int
+    hidden: int
     last_sync_at_ms: int | None
     error: str | None
 

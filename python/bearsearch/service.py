@@ -7,14 +7,17 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 from bearsearch import _core
+from bearsearch.background import Background
 from bearsearch.config import load_settings
 from bearsearch.embedding import PACKAGE_MODEL, Embedder, ModelChoice, find_model, load_embedder
 from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
@@ -45,6 +48,9 @@ __all__ = ["Index"]
 INLINE_EMBED_MS = 300
 """How long a search may spend on embedding what waits, before it answers."""
 
+FRESHNESS_BUDGET_MS = 1_500
+"""How long a search may spend on reading notes that changed, before it answers without the rest."""
+
 EMBED_PAGE = 512
 """Texts fetched at once while embedding: enough to sort by length, about a megabyte."""
 
@@ -72,6 +78,18 @@ class _Target:
         self.path = path
         self.name = name
         self.register = register
+
+
+class _Filters(NamedTuple):
+    """What a search is limited to, as the caller gave it."""
+
+    tags: Sequence[str]
+    any_tags: Sequence[str]
+    ids: Sequence[str]
+    sources: Sequence[str]
+    after: date | datetime | None
+    before: date | datetime | None
+    archived: bool
 
 
 class Index:
@@ -117,10 +135,12 @@ class Index:
         self.settings = load_settings({**given, "semantic": semantic})
         self._quick = quick
         self._opened: _core.Index | None = None
+        self._background: Background | None = None
         # A damaged file is reported by the first use, because `sync` can mend it; what nothing can mend, now.
         with contextlib.suppress(IndexCorruptError):
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
+        self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
     def __enter__(self) -> Self:
@@ -132,10 +152,29 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the model and the file; using the index again opens both again."""
+        """Ends the background thread and lets go of model and file; using the index again opens them again."""
+        if self._background is not None:
+            self._background.stop()
+            self._background = None
         self._embedder = None
         self._choice = None
         self._opened = None
+
+    def start_background(self, *, delay_s: float = 0.0) -> None:
+        """Keeps the index up to date on a thread of its own: syncs, then embeds what waits, queries first.
+
+        For processes that live long, such as a server. Ends with `close`; calling it twice changes nothing.
+
+        Args:
+            delay_s: Rest before the first work, so that a process that starts can answer first.
+        """
+        if self._background is None:
+            self._background = Background(
+                sync=lambda: self.sync(register=False),
+                embed=lambda count: self.embed(limit=count, threads=1),
+                delay_s=delay_s,
+            )
+            self._background.start()
 
     @property
     def _engine(self) -> _core.Index:
@@ -190,6 +229,7 @@ class Index:
         *,
         rebuild: bool | Literal["text", "embeddings"] = False,
         dry_run: bool = False,
+        accept_loss: bool = False,
         register: bool = True,
         progress: ProgressFunction | None = None,
     ) -> SyncReport:
@@ -199,6 +239,7 @@ class Index:
             rebuild: True or "text" stores every note anew and keeps the vectors of unchanged texts; "embeddings" also
                 forgets all vectors.
             dry_run: Compare and count, write nothing.
+            accept_loss: Purge at once what vanished together with most other notes, instead of waiting 7 days.
             register: Remember the sources named by `db` and `vault` for later calls.
             progress: Called with the notes done so far.
 
@@ -208,13 +249,21 @@ class Index:
         """
         started = time.perf_counter()
         notices: list[str] = []
+        sync_all = functools.partial(
+            self._sync_all,
+            rebuild=rebuild,
+            dry_run=dry_run,
+            accept_loss=accept_loss,
+            register=register,
+            progress=progress,
+        )
         try:
-            reports = self._sync_all(rebuild=rebuild, dry_run=dry_run, register=register, progress=progress)
+            reports = sync_all()
         except IndexCorruptError as error:
             if dry_run:
                 raise
             notices.append(self._mend(error))
-            reports = self._sync_all(rebuild=rebuild, dry_run=dry_run, register=register, progress=progress)
+            reports = sync_all()
         if not dry_run and not any(report.error for report in reports):
             _core.discard_damaged(str(self.path))
         return SyncReport(
@@ -230,6 +279,7 @@ class Index:
         *,
         rebuild: bool | Literal["text", "embeddings"],
         dry_run: bool,
+        accept_loss: bool,
         register: bool,
         progress: ProgressFunction | None,
     ) -> list[SourceReport]:
@@ -237,7 +287,8 @@ class Index:
         if not targets:
             raise self._no_sources()
         reports = [
-            self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, progress=progress) for target in targets
+            self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress)
+            for target in targets
         ]
         if rebuild and not dry_run:
             if rebuild == "embeddings":
@@ -257,7 +308,14 @@ class Index:
         )
 
     def _sync_one(
-        self, target: _Target, *, rebuild: bool, dry_run: bool, progress: ProgressFunction | None
+        self,
+        target: _Target,
+        *,
+        rebuild: bool = False,
+        dry_run: bool = False,
+        accept_loss: bool = False,
+        budget_ms: int | None = None,
+        progress: ProgressFunction | None = None,
     ) -> SourceReport:
         settings = self.settings
         choice = self._find_model()
@@ -269,6 +327,8 @@ class Index:
                 "register": target.register,
                 "dry_run": dry_run,
                 "rebuild": rebuild,
+                "accept_loss": accept_loss,
+                "budget_ms": budget_ms,
                 "max_tokens": _chunk_tokens(choice),
                 "index_locked_titles": settings.index_locked_titles,
                 "exclude_tags": list(settings.exclude_tags),
@@ -286,6 +346,8 @@ class Index:
             changed=report["changed"],
             removed=report["removed"],
             locked=report["locked"],
+            hidden=report["hidden"],
+            remaining=report["remaining"],
             skipped=tuple(report["skipped"]),
             warnings=tuple(report["warnings"]),
             error=report["error"],
@@ -297,7 +359,7 @@ class Index:
         stale = False
         for target in targets:
             try:
-                report = self._sync_one(target, rebuild=False, dry_run=False, progress=None)
+                report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
             except IndexBusyError as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
@@ -305,6 +367,17 @@ class Index:
             if report.error is not None:
                 stale = True
                 notices.append(f"{report.error}; the answer comes from the index as it was")
+            if report.remaining:
+                stale = True
+                notices.append(
+                    f'{report.remaining} notes of "{report.source}" are not read yet; the next search goes on, or'
+                    " `bearsearch index` reads them all"
+                )
+            if report.hidden:
+                notices.append(
+                    f'{report.hidden} notes of "{report.source}" vanished at once and are kept aside for 7 days;'
+                    " `bearsearch index --accept-loss` lets them go"
+                )
             if report.skipped:
                 notices.append(
                     f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
@@ -346,16 +419,18 @@ class Index:
     def _load_embedder(
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
     ) -> Embedder:
-        if self._embedder is None:
-            choice = self._find_model(allow_download=allow_download, on_message=on_message)
-            self._embedder = load_embedder(choice, self.settings, quick=self._quick)
-        return self._embedder
+        with self._loading:
+            if self._embedder is None:
+                choice = self._find_model(allow_download=allow_download, on_message=on_message)
+                self._embedder = load_embedder(choice, self.settings, quick=self._quick)
+            return self._embedder
 
     def embed(
         self,
         *,
         limit: int | None = None,
         budget_ms: int | None = None,
+        threads: int | None = None,
         allow_download: bool = False,
         progress: ProgressFunction | None = None,
         on_message: Callable[[str], None] | None = None,
@@ -368,6 +443,7 @@ class Index:
         Args:
             limit: Texts at most; None embeds all.
             budget_ms: Stop before this time is likely to be exceeded; None takes the time it needs.
+            threads: Cores to use; None takes the setting.
             allow_download: Fetch a model when none is installed, and make the faster form of the installed one.
             progress: Called with the texts done so far.
             on_message: Called with sentences for a person, such as that a download begins.
@@ -400,7 +476,7 @@ class Index:
             if not texts:
                 break
             after = texts[-1][0]
-            vectors, failures = _embed_page(embedder, texts)
+            vectors, failures = _embed_page(embedder, texts, threads)
             if vectors:
                 ids = np.fromiter(vectors.keys(), dtype=np.int64, count=len(vectors))
                 done += self._engine.add_embeddings(model_id, ids, np.stack(list(vectors.values())))
@@ -469,6 +545,15 @@ class Index:
             raise UsageError("the query is empty; give at least one word")
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        with self._background.query() if self._background else contextlib.nullcontext():
+            return self._search(
+                queries,
+                mode=mode,
+                limit=min(limit, UNLIMITED),
+                filters=_Filters(tags, any_tags, ids, sources, after, before, archived),
+            )
+
+    def _search(self, queries: list[str], *, mode: str, limit: int, filters: _Filters) -> SearchResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -477,7 +562,7 @@ class Index:
         fingerprint = reason = None
         if mode in VECTOR_MODES:
             try:
-                fingerprint, embeddings, reason = self._embed_queries(queries)
+                fingerprint, embeddings, reason = self._embed_queries(queries, wait=mode == "vector")
             except ModelError as error:
                 if mode == "vector":
                     raise
@@ -486,14 +571,14 @@ class Index:
             {
                 "queries": list(zip((_without_nul(text) for text in queries), embeddings, strict=True)),
                 "mode": mode,
-                "limit": min(limit, UNLIMITED),
-                "sources": self._source_ids(targets, sources),
-                "tags_all": list(tags),
-                "tags_any": list(any_tags),
-                "ids": list(ids),
-                "updated_from_ms": _to_ms(after),
-                "updated_until_ms": _to_ms(before),
-                "archived": archived,
+                "limit": limit,
+                "sources": self._source_ids(targets, filters.sources),
+                "tags_all": list(filters.tags),
+                "tags_any": list(filters.any_tags),
+                "ids": list(filters.ids),
+                "updated_from_ms": _to_ms(filters.after),
+                "updated_until_ms": _to_ms(filters.before),
+                "archived": filters.archived,
                 "fingerprint": fingerprint,
                 "no_embedding": reason,
             }
@@ -507,7 +592,10 @@ class Index:
             notices.append(f"meaning was not searched: {legs['vector'].reason}")
         if legs["text"].reason and mode in {"auto", "hybrid", "fts"}:
             notices.append(f"words were searched without the full-text index: {legs['text'].reason}")
-        if response["pending"]:
+        if response["pending"] and self._background is not None:
+            self._background.wake()
+            notices.append(f"{response['pending']} passages still wait for an embedding, which is being computed")
+        elif response["pending"]:
             notices.append(
                 f"{response['pending']} passages still wait for an embedding; `bearsearch index` computes them all"
             )
@@ -525,8 +613,14 @@ class Index:
             notices=tuple(notices),
         )
 
-    def _embed_queries(self, queries: list[str]) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
+    def _embed_queries(
+        self, queries: list[str], *, wait: bool
+    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
         """Fingerprint of the model, one embedding per query, and the reason when there is none.
+
+        Args:
+            queries: What a person typed.
+            wait: Load the model now, even where a background thread is about to.
 
         Raises:
             ModelError: No model can be loaded.
@@ -535,10 +629,15 @@ class Index:
             return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
         if self._engine.status()["chunks"] == 0:
             return None, [None] * len(queries), "the index is empty"
+        if self._background is not None and self._embedder is None and not wait and self._find_model().available:
+            self._background.wake()
+            return None, [None] * len(queries), "the embedding model is being loaded; ask again in a moment"
         embedder = self._load_embedder()
         live = self._live_model()
-        if live is None or live["fingerprint"] == embedder.fingerprint:
-            # With another model a search must not begin to embed the whole library anew; the engine names the mismatch.
+        # With another model a search must not begin to embed the whole library anew; the engine names the mismatch. A
+        # background thread embeds beside the queries.
+        same_model = live is None or live["fingerprint"] == embedder.fingerprint
+        if same_model and self._background is None:
             self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
@@ -664,12 +763,14 @@ class Index:
             vector_backend=facts["vector_backend"],
             last_full_index_at=_to_datetime(facts["last_full_index_at_ms"]),
             stale=any(row["error"] is not None for row in rows),
+            background=self._background.status() if self._background else None,
             sources=tuple(
                 SourceStatus(
                     name=row["name"],
                     kind=row["kind"],
                     path=row["path"],
                     documents=row["documents"],
+                    hidden=row["hidden"],
                     last_sync_at=_to_datetime(row["last_sync_at_ms"]),
                     stale=row["error"] is not None,
                     error=row["error"],
@@ -683,11 +784,11 @@ list_ = list  # `Index.list` hides the built-in inside the class.
 
 
 def _embed_page(
-    embedder: Embedder, texts: list[tuple[int, str]]
+    embedder: Embedder, texts: list[tuple[int, str]], threads: int | None
 ) -> tuple[dict[int, NDArray[np.float32]], list[tuple[int, str]]]:
     """Vectors by text id, and what failed; one bad text does not take its page along."""
     try:
-        rows = embedder.embed_documents([text for _, text in texts])
+        rows = embedder.embed_documents([text for _, text in texts], threads=threads)
         return {text_id: row for (text_id, _), row in zip(texts, rows, strict=True)}, []
     except ModelError:
         raise
@@ -697,7 +798,7 @@ def _embed_page(
     vectors: dict[int, NDArray[np.float32]] = {}
     failures: list[tuple[int, str]] = []
     for text in texts:
-        found, failed = _embed_page(embedder, [text])
+        found, failed = _embed_page(embedder, [text], threads)
         vectors |= found
         failures += failed
     return vectors, failures

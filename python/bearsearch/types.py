@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 __all__ = [
+    "BackgroundStatus",
     "EmbedReport",
     "GetResult",
     "Hit",
@@ -208,6 +209,10 @@ class SourceReport:
     removed: int
     locked: int
     """Documents indexed by title only, because their text is encrypted."""
+    hidden: int
+    """Documents that vanished together with most others: not found any more, purged after 7 days."""
+    remaining: int
+    """Documents that differ and were not read yet, because a search must not wait for them."""
     skipped: tuple[tuple[str, str], ...]
     """Id or path, and the reason, of what could not be read."""
     warnings: tuple[str, ...]
@@ -247,6 +252,20 @@ class EmbedReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundStatus:
+    """What the thread does that embeds while a server answers."""
+
+    running: bool
+    """Whether it is embedding; False while it waits for changes."""
+    per_second: float | None
+    """Texts embedded per second lately."""
+    eta_s: float | None
+    """Seconds until nothing waits, at that rate."""
+    last_error: str | None
+    """Why the last attempt could not go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
     """One registered source."""
 
@@ -254,6 +273,8 @@ class SourceStatus:
     kind: str
     path: str
     documents: int
+    hidden: int
+    """Documents that vanished together with most others: not found any more, purged after 7 days."""
     last_sync_at: datetime | None
     stale: bool
     error: str | None
@@ -287,3 +308,5 @@ class IndexStatus:
     last_full_index_at: datetime | None
     stale: bool
     sources: tuple[SourceStatus, ...]
+    background: BackgroundStatus | None = None
+    """The embedding thread of this process; None when there is none."""

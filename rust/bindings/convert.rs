@@ -8,8 +8,9 @@ use pyo3::{
 use crate::{
     embeddings::ModelRow,
     library::DocumentRow,
+    registry::SourceRow,
     search::{Hit, LegReport, Response},
-    sync::{SourceReport, SourceRow},
+    sync::SourceReport,
 };
 
 /// Fills a new dictionary from `key => value` pairs.
@@ -33,26 +34,25 @@ pub fn source_report<'py>(py: Python<'py>, report: &SourceReport) -> PyResult<Bo
         "changed": report.changed,
         "removed": report.removed,
         "locked": report.locked,
+        "hidden": report.hidden,
+        "remaining": report.remaining,
         "skipped": skipped,
         "warnings": &report.warnings,
         "error": &report.error,
     }))
 }
 
-pub fn source_row<'py>(
-    py: Python<'py>,
-    row: &SourceRow,
-    counts: (usize, usize, usize),
-) -> PyResult<Bound<'py, PyDict>> {
+pub fn source_row<'py>(py: Python<'py>, row: &SourceRow) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, {
         "id": row.id,
         "name": &row.name,
         "kind": row.kind.as_str(),
         "path": row.path.to_string_lossy(),
         "registered": row.registered,
-        "documents": counts.0,
-        "archived": counts.1,
-        "locked": counts.2,
+        "documents": row.documents,
+        "archived": row.archived,
+        "locked": row.locked,
+        "hidden": row.hidden,
         "last_sync_at_ms": row.last_sync_at_ms,
         "error": &row.error,
     }))

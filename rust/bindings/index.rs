@@ -1,6 +1,6 @@
 //! `_core.Index`: the store and everything that is done with it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{prelude::*, types::PyDict};
@@ -12,12 +12,14 @@ use super::{
 use crate::{
     embeddings,
     error::{Error, Result},
-    library, recover, schema,
+    library, recover,
+    registry::{self, SourceSpec},
+    schema,
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request},
     source::{SourceKind, SourceOptions, bear},
     store::{Store, meta},
-    sync::{self, SourceSpec, SyncOptions},
+    sync::{self, SyncOptions},
 };
 
 /// Where Bear keeps its database on this system; None where there is no Bear.
@@ -82,18 +84,13 @@ impl Index {
 
     /// All sources that the index has rows of.
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let rows = detached(py, || {
-            self.store.read(|conn| {
-                let counted = |row: sync::SourceRow| library::flag_counts(conn, row.id).map(|counts| (row, counts));
-                sync::sources(conn)?.into_iter().map(counted).collect::<Result<Vec<_>>>()
-            })
-        })?;
-        rows.iter().map(|(row, counts)| convert::source_row(py, row, *counts)).collect()
+        let rows = detached(py, || self.store.read(registry::sources))?;
+        rows.iter().map(|row| convert::source_row(py, row)).collect()
     }
 
     /// Forgets a source and everything that came from it.
     fn remove_source(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        detached(py, || sync::remove_source(&self.store, name))
+        detached(py, || registry::remove(&self.store, name))
     }
 
     /// Brings the index up to date with one source.
@@ -115,6 +112,8 @@ impl Index {
         let options = SyncOptions {
             dry_run: field(options, "dry_run")?,
             rebuild: field(options, "rebuild")?,
+            accept_loss: field(options, "accept_loss")?,
+            budget: field::<Option<u64>>(options, "budget_ms")?.map(Duration::from_millis),
             max_tokens: field(options, "max_tokens")?,
             source: SourceOptions {
                 index_locked_titles: field(options, "index_locked_titles")?,

@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "config.py": {"errors"},
     "embedding": {"config", "embedding", "errors"},
     "render": {"render", "types"},
-    "service.py": {"_core", "config", "embedding", "errors", "types"},
+    "background.py": {"errors", "types"},
+    "service.py": {"_core", "background", "config", "embedding", "errors", "types"},
 }
 DOORS = {"cli", "mcp_server", "render", "eval", "bench", "demo"}
 

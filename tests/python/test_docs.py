@@ -60,6 +60,7 @@ def fields(value: Any) -> set[str]:
         ("index", "key of `sources[]`", fields(types.SourceReport)),
         ("index", "key of `embedding`", fields(types.EmbedReport)),
         ("status", "key", fields(types.IndexStatus)),
+        ("status", "key of `background`", fields(types.BackgroundStatus)),
         ("status", "key of `sources[]`", fields(types.SourceStatus)),
     ],
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bearsearch.render import as_json, as_markdown, as_reply, as_text, as_xml
 from bearsearch.render.style import Style, wrapped_lines
 from bearsearch.types import (
+    BackgroundStatus,
     EmbedReport,
     GetResult,
     Hit,
@@ -274,9 +275,17 @@ def test_text_of_status_and_index_says_what_waits_and_what_failed() -> None:
         stale=True,
         sources=(
             SourceStatus(
-                name="Bear", kind="bear", path="/db", documents=60, last_sync_at=None, stale=True, error="locked out"
+                name="Bear",
+                kind="bear",
+                path="/db",
+                documents=60,
+                hidden=40,
+                last_sync_at=None,
+                stale=True,
+                error="locked out",
             ),
         ),
+        background=BackgroundStatus(running=True, per_second=12.5, eta_s=90.0, last_error=None),
     )
     text = as_text.status(status)
     assert "/home/x/index.sqlite (1.2 MB)" in text
@@ -284,15 +293,18 @@ def test_text_of_status_and_index_says_what_waits_and_what_failed() -> None:
     assert "70 (5 waiting)" in text
     assert "small (384 dimensions) not available" in text
     assert "locked out" in text
+    assert "40 notes vanished at once" in text
+    assert "embedding 12.5 per second, about 90 s left" in text
 
     source = SourceReport(
         source="Bear", kind="bear", path="/db", documents=60, added=0, changed=1, removed=0, locked=1,
-        skipped=(("a.md", "not UTF-8"),), warnings=("no tags",), error=None,
+        hidden=0, remaining=3, skipped=(("a.md", "not UTF-8"),), warnings=("no tags",), error=None,
     )  # fmt: skip
     report = SyncReport(sources=(source,), chunks=75, elapsed_ms=12.0, dry_run=False)
     embedding = EmbedReport(model="small", dim=384, embedded=1, failed=2, pending=4, elapsed_ms=500.0, reason=None)
     assert as_text.sync(report, embedding) == (
         "Bear: 60 notes, 1 changed (1 locked: by title only)\n"
+        "    3 notes are not read yet\n"
         "    skipped a.md: not UTF-8\n"
         "    no tags\n"
         "75 passages in the index, 12 ms\n"

@@ -66,6 +66,7 @@ def missing(peer: str, setting: str, reason: str, *, n: int, dim: int, k: int, t
 
 # Heading, attribute, format of a value.
 _COLUMNS = (
+    ("threads", "threads", "{}"),
     ("recall", "recall", "{:.4f}"),
     ("p50 ms", "p50_ms", "{:.3f}"),
     ("p95 ms", "p95_ms", "{:.3f}"),
@@ -86,16 +87,16 @@ def table(rows: Sequence[Row]) -> str:
 
     >>> print(table([Row("us", "default", 5, 2, 1, 1, "tiny", recall=1.0), missing("them", "fast", "not installed",
     ...     n=5, dim=2, k=1, threads=1, data="tiny")]))
-    tiny: 5 vectors of 2 dimensions, k = 1, 1 thread
-      peer  setting  recall
-      us    default  1.0000
+    tiny: 5 vectors of 2 dimensions, k = 1
+      peer  setting  threads  recall
+      us    default        1  1.0000
       them  fast     missing: not installed
     """
     blocks: list[str] = []
-    for key in dict.fromkeys((row.data, row.n, row.dim, row.k, row.threads) for row in rows):
-        block = [row for row in rows if (row.data, row.n, row.dim, row.k, row.threads) == key]
-        data, n, dim, k, threads = key
-        heading = f"{data}: {n:,} vectors of {dim} dimensions, k = {k}, {threads} thread{'s' if threads > 1 else ''}"
+    for key in dict.fromkeys((row.data, row.n, row.dim, row.k) for row in rows):
+        block = [row for row in rows if (row.data, row.n, row.dim, row.k) == key]
+        data, n, dim, k = key
+        heading = f"{data}: {n:,} vectors of {dim} dimensions, k = {k}"
         columns = [c for c in _COLUMNS if any(getattr(row, c[1]) is not None for row in block)]
         heads = ["peer", "setting", *(name for name, _, _ in columns)]
         full = [heads] + [

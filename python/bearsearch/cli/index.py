@@ -34,9 +34,12 @@ __all__ = ["command"]
     "unless `embeddings` is said.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--accept-loss", is_flag=True, help="Let notes go at once that vanished together with most others.")
 @global_options
 @pass_options
-def command(options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | None, dry_run: bool) -> int:
+def command(
+    options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | None, dry_run: bool, accept_loss: bool
+) -> int:
     """Index the notes: compare, read what changed, embed what is new.
 
     A Bear database or a folder named by --db or --vault is remembered for later calls.
@@ -49,7 +52,7 @@ def command(options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | No
     form = options.format_among("text", "json")
     with options.open_index() as index, progress_bar(quiet=options.quiet) as progress:
         what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False
-        report = index.sync(rebuild=what, dry_run=dry_run, register=True, progress=progress)
+        report = index.sync(rebuild=what, dry_run=dry_run, accept_loss=accept_loss, register=True, progress=progress)
         embedding = None
         if options.semantic is not False and not dry_run:
             embedding = index.embed(

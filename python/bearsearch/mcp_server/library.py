@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Library"]
 
+BACKGROUND_DELAY_S = 1.5
+"""The client's first messages come first; then the model is loaded and what waits is embedded."""
+
 
 class Library:
     """Opens an index once, from whichever thread asks first."""
@@ -31,6 +34,7 @@ class Library:
         with self._lock:
             if self._index is None:
                 self._index = self._open_index()
+                self._index.start_background(delay_s=BACKGROUND_DELAY_S)
             return self._index
 
     def close(self) -> None:

@@ -133,6 +133,8 @@ class SourceSyncReply(BaseModel):
     changed: int
     removed: int
     locked: int
+    hidden: int
+    remaining: int
     skipped: list[list[str]]
     warnings: list[str]
     error: str | None
@@ -168,9 +170,19 @@ class SourceStatusReply(BaseModel):
     kind: str
     path: str
     documents: int
+    hidden: int
     last_sync_at: str | None
     stale: bool
     error: str | None
+
+
+class BackgroundReply(BaseModel):
+    """What the embedding thread does."""
+
+    running: bool
+    per_second: float | None
+    eta_s: float | None
+    last_error: str | None
 
 
 class StatusReply(BaseModel):
@@ -195,6 +207,7 @@ class StatusReply(BaseModel):
     last_full_index_at: str | None
     stale: bool
     sources: list[SourceStatusReply]
+    background: BackgroundReply | None
 
 
 class CreateReply(BaseModel):

@@ -9,6 +9,7 @@ from datetime import datetime
 from bearsearch.render.style import PLAIN, Style, wrapped_lines
 from bearsearch.render.visible import for_terminal, on_one_line
 from bearsearch.types import (
+    BackgroundStatus,
     EmbedReport,
     GetResult,
     Hit,
@@ -145,6 +146,7 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
         ("notes", notes + (f" ({', '.join(extra)})" if extra else "")),
         ("passages", f"{value.chunks:,}"),
         ("embeddings", f"{value.embedded:,}" + (f" ({', '.join(waiting)})" if waiting else "")),
+        ("", _background(value.background)),
         ("model", model + ("" if value.model_available else style.warning(" not available"))),
         ("", style.dim(on_one_line(value.model_detail))),
         ("vector scan", value.vector_backend),
@@ -157,9 +159,22 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
             f"\n{style.title(on_one_line(source.name))} ({source.kind}): {count(source.documents, 'note')}, "
             f"compared {date(source.last_sync_at, clock=True) or 'never'}\n{_INDENT}{on_one_line(source.path)}\n"
         )
+        if source.hidden:
+            text += f"{_INDENT}{style.warning(_hidden(source.hidden))}\n"
         if source.error:
             text += f"{_INDENT}{style.warning(on_one_line(source.error))}\n"
     return text
+
+
+def _background(value: BackgroundStatus | None) -> str:
+    if value is None:
+        return ""
+    if value.last_error is not None:
+        return on_one_line(value.last_error)
+    if not value.running or value.per_second is None:
+        return ""
+    left = f", about {value.eta_s:,.0f} s left" if value.eta_s is not None else ""
+    return f"embedding {value.per_second:.3g} per second{left}"
 
 
 def sync(report: SyncReport, embedding: EmbedReport | None, *, style: Style = PLAIN) -> str:
@@ -181,8 +196,14 @@ def _source(source: SourceReport, dry_run: bool, style: Style) -> str:
     done = [f"{count:,} {'would be ' if dry_run else ''}{word}" for count, word in changes if count]
     text = f"{name}: {count(source.documents, 'note')}, {', '.join(done) or 'nothing changed'}"
     text += f" ({source.locked:,} locked: by title only)\n" if source.locked else "\n"
+    text += _INDENT + count(source.remaining, "note") + " are not read yet\n" if source.remaining else ""
+    text += _INDENT + style.warning(_hidden(source.hidden)) + "\n" if source.hidden else ""
     text += "".join(f"{_INDENT}skipped {on_one_line(what)}: {on_one_line(why)}\n" for what, why in source.skipped)
     return text + "".join(f"{_INDENT}{style.warning(on_one_line(warning))}\n" for warning in source.warnings)
+
+
+def _hidden(number: int) -> str:
+    return f"{count(number, 'note')} vanished at once: kept for 7 days, `bearsearch index --accept-loss` lets them go"
 
 
 def _embedding(report: EmbedReport, style: Style) -> str:

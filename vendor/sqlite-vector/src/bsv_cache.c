@@ -17,6 +17,8 @@ struct bsv_cache {
   int references;
   size_t n_views;
   bsv_view *views[MAX_LINEAGES]; /* the most recently used first; one reference each */
+  bsv_pool *pool;
+  int pool_tried;
 };
 
 bsv_cache *bsv_cache_new(void) {
@@ -48,6 +50,7 @@ void bsv_cache_unref(bsv_cache *cache) {
   int left = --cache->references;
   sqlite3_mutex_leave(cache->mutex);
   if (left > 0) return;
+  bsv_pool_free(cache->pool); /* before the views: the helper may still be reading one */
   for (size_t i = 0; i < cache->n_views; i++) bsv_view_unref(cache, cache->views[i]);
   sqlite3_mutex_free(cache->mutex);
   sqlite3_free(cache);
@@ -59,6 +62,15 @@ sqlite3_int64 bsv_cache_bytes(bsv_cache *cache) {
   for (size_t i = 0; i < cache->n_views; i++) bytes += (sqlite3_int64)bsv_view_bytes(cache->views[i]);
   sqlite3_mutex_leave(cache->mutex);
   return bytes;
+}
+
+bsv_pool *bsv_cache_pool(bsv_cache *cache) {
+  sqlite3_mutex_enter(cache->mutex);
+  if (!cache->pool_tried) cache->pool = bsv_pool_new();
+  cache->pool_tried = 1;
+  bsv_pool *pool = cache->pool;
+  sqlite3_mutex_leave(cache->mutex);
+  return pool;
 }
 
 bsv_view *bsv_cache_find(bsv_cache *cache, int64_t lineage, int64_t stamp, bsv_view **base) {

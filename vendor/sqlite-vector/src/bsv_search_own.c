@@ -35,12 +35,20 @@
 /* Candidates kept beyond those that an option asks for. */
 #define MOST_CANDIDATES 4096
 
+/*
+** Codes of this size are worth waking the helper for, which costs some ten microseconds: they take a
+** millisecond to scan. (Tests set it low.)
+*/
+#ifndef SHARED_SCAN_BYTES
+#define SHARED_SCAN_BYTES ((size_t)16 << 20)
+#endif
+
 /* Up to this many rows reading them all is as fast. */
 #define SMALL_TABLE 256
 
 typedef struct two_stage {
   bsv_search *search;
-  const bsv_view *view;
+  bsv_view *view;
   bsv_query exact;
   bsv_rabitq_query coarse;
   bsv_coarse_kernel kernel;
@@ -52,6 +60,8 @@ typedef struct two_stage {
   size_t n, keep, capacity;
   float floor, limit;
   int adaptive; /* the number of candidates follows from their bounds, not from an option */
+  bsv_pool *pool; /* a helper for the scan, or NULL */
+  struct shared_scan *shared; /* made when the helper was offered one; owns the tables of `coarse`, and `allowed` */
 } two_stage;
 
 /* ---- distances ------------------------------------------------------------------------------ */
@@ -228,20 +238,149 @@ static void scan_blocks(two_stage *s, const uint8_t *blocks, size_t n_blocks, si
   if (s->n > 2 * s->keep) compact(s);
 }
 
-/* Collects all rows with an estimate above `floor` and up to `limit`, or the best of them. */
-static int scan_codes(two_stage *s) {
-  int64_t start = bsv_clock_ns();
+static int is_interrupted(const two_stage *s) {
+  return sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(s->search->conn->db);
+}
+
+/*
+** A scan that the helper thread takes part in. Runs are handed out one by one. What the helper has
+** not finished when the caller is done with all others, because it was put to sleep, the caller scans
+** itself: a shared scan is never slower than one alone but for the handing out.
+*/
+typedef struct shared_scan {
+  bsv_job job;
+  bsv_cache *cache;
+  sqlite3_mutex *mutex; /* guards everything below, and the candidates and the limit of `stage` */
+  two_stage *stage;     /* the caller's; not to be touched once `closed` */
+  int closed;
+  size_t next;   /* the run to be handed out */
+  uint8_t *done; /* for each run: its candidates are in */
+  /* What the helper reads without the mutex; owned, because it may outlive the caller. */
+  bsv_view *view;
+  bsv_coarse_query coarse;
+  bsv_coarse_kernel kernel;
+  void *coarse_memory;
+  uint32_t *allowed;
+} shared_scan;
+
+static void shared_destroy(bsv_job *job) {
+  shared_scan *shared = (shared_scan *)(void *)job;
+  bsv_view_unref(shared->cache, shared->view);
+  sqlite3_mutex_free(shared->mutex);
+  sqlite3_free(shared->coarse_memory);
+  sqlite3_free(shared->allowed);
+  sqlite3_free(shared);
+}
+
+/* Scans one run into `found`. */
+static size_t shared_run(const shared_scan *shared, size_t i, float limit, bsv_candidate *found) {
+  const bsv_run *run = &shared->view->runs[i];
+  return shared->kernel(&shared->coarse, run->blocks, run->n_blocks,
+                        shared->allowed ? shared->allowed + run->first_chunk * (BSV_CHUNK_ROWS / BSV_BLOCK_ROWS) : NULL, limit,
+                        bsv_slot(run->first_chunk, 0), found);
+}
+
+/* Puts the candidates of a run to the others, unless it was scanned twice. The mutex is held. */
+static void shared_put(shared_scan *shared, size_t i, const bsv_candidate *found, size_t n) {
+  two_stage *s = shared->stage;
+  if (shared->closed || shared->done[i]) return;
+  shared->done[i] = 1;
+  if (n == 0) return;
+  size_t before = s->n;
+  memcpy(s->candidates + s->n, found, n * sizeof *found);
+  s->n += n;
+  drop_known(s, before);
+  if (s->n > 2 * s->keep) compact(s);
+}
+
+/* Takes runs until none is left. The caller also looks for an interruption; the helper may not. */
+static int shared_take(shared_scan *shared, int is_caller) {
+  bsv_candidate found[BSV_RUN_ROWS];
+  sqlite3_mutex_enter(shared->mutex);
+  while (!shared->closed && shared->next < shared->view->n_runs) {
+    size_t i = shared->next++;
+    float limit = shared->stage->limit;
+    sqlite3_mutex_leave(shared->mutex);
+    size_t n = shared_run(shared, i, limit, found);
+    if (is_caller && i % 64 < 2 && is_interrupted(shared->stage)) return SQLITE_INTERRUPT;
+    sqlite3_mutex_enter(shared->mutex);
+    shared_put(shared, i, found, n);
+  }
+  sqlite3_mutex_leave(shared->mutex);
+  return SQLITE_OK;
+}
+
+static void shared_help(bsv_job *job) { shared_take((shared_scan *)(void *)job, 0); }
+
+/* Sets up a shared scan, which takes over the tables of the query; NULL when memory is short. */
+static shared_scan *shared_begin(two_stage *s) {
+  shared_scan *shared = sqlite3_malloc64(sizeof *shared + s->view->n_runs);
+  if (shared == NULL) return NULL;
+  memset(shared, 0, sizeof *shared + s->view->n_runs);
+  shared->mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_FAST);
+  if (shared->mutex == NULL) {
+    sqlite3_free(shared);
+    return NULL;
+  }
+  shared->job.references = 1;
+  shared->job.work = shared_help;
+  shared->job.destroy = shared_destroy;
+  shared->cache = s->search->conn->cache;
+  shared->stage = s;
+  shared->done = (uint8_t *)(shared + 1);
+  shared->view = s->view;
+  bsv_view_ref(shared->cache, shared->view);
+  shared->coarse = s->coarse.coarse;
+  shared->kernel = s->kernel;
+  shared->coarse_memory = s->coarse.memory;
+  shared->allowed = s->allowed;
+  return shared;
+}
+
+static int scan_shared(two_stage *s) {
+  bsv_candidate found[BSV_RUN_ROWS];
+  shared_scan *shared = s->shared;
+  bsv_pool_offer(s->pool, &shared->job);
+  int rc = shared_take(shared, 1);
+  for (size_t i = 0; rc == SQLITE_OK && i < shared->view->n_runs; i++) {
+    sqlite3_mutex_enter(shared->mutex);
+    int done = shared->done[i];
+    float limit = s->limit;
+    sqlite3_mutex_leave(shared->mutex);
+    if (done) continue;
+    size_t n = shared_run(shared, i, limit, found);
+    sqlite3_mutex_enter(shared->mutex);
+    shared_put(shared, i, found, n);
+    sqlite3_mutex_leave(shared->mutex);
+  }
+  sqlite3_mutex_enter(shared->mutex);
+  shared->closed = 1;
+  sqlite3_mutex_leave(shared->mutex);
+  return rc;
+}
+
+static int scan_alone(two_stage *s) {
   for (size_t i = 0; i < s->view->n_runs; i++) {
     const bsv_run *run = &s->view->runs[i];
     scan_blocks(s, run->blocks, run->n_blocks, run->first_chunk);
-    if (i % 64 == 63 && sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(s->search->conn->db)) {
-      return SQLITE_INTERRUPT;
-    }
+    if (i % 64 == 63 && is_interrupted(s)) return SQLITE_INTERRUPT;
+  }
+  return SQLITE_OK;
+}
+
+/* Collects all rows with an estimate above `floor` and up to `limit`, or the best of them. */
+static int scan_codes(two_stage *s) {
+  int64_t start = bsv_clock_ns();
+  int rc;
+  if (s->pool != NULL && s->shared == NULL && (s->shared = shared_begin(s)) != NULL) {
+    rc = scan_shared(s);
+  } else {
+    rc = scan_alone(s); /* a second scan, too: the helper may still be in the first */
   }
   compact(s);
   s->search->conn->stats.scan_ns += bsv_clock_ns() - start;
   s->search->conn->stats.passes++;
-  return SQLITE_OK;
+  return rc;
 }
 
 /* Lowers the limit to what a small share of the rows will pass; leaves it where there are few. */
@@ -356,6 +495,7 @@ int bsv_search_own(bsv_search *search) {
   if (rc == SQLITE_OK) rc = bsv_search_changes(search, &s.exact, &s.changed);
   if (rc == SQLITE_OK) rc = mark_allowed(&s);
   if (rc != SQLITE_OK) goto done;
+  if (view->n_rows * (s.coarse.coarse.code_bytes + 4) >= SHARED_SCAN_BYTES) s.pool = bsv_cache_pool(search->conn->cache);
   if (s.adaptive) {
     rc = search_adaptive(&s);
   } else {
@@ -364,11 +504,15 @@ int bsv_search_own(bsv_search *search) {
   }
 
 done:
-  bsv_view_unref(search->conn->cache, view);
   bsv_query_clear(&s.exact);
-  bsv_rabitq_query_clear(&s.coarse);
+  if (s.shared != NULL) {
+    bsv_job_unref(s.pool, &s.shared->job);
+  } else {
+    bsv_rabitq_query_clear(&s.coarse);
+    sqlite3_free(s.allowed);
+  }
+  bsv_view_unref(search->conn->cache, view);
   bsv_idset_clear(&s.changed);
-  sqlite3_free(s.allowed);
   sqlite3_free(s.candidates);
   return rc;
 }

@@ -10,6 +10,7 @@
 
 #include "bsv_codes.h"
 #include "bsv_idset.h"
+#include "bsv_pool.h"
 #include "bsv_sqlite.h"
 #include "sqlite-vector.h"
 
@@ -111,6 +112,9 @@ bsv_view *bsv_cache_find(bsv_cache *cache, int64_t lineage, int64_t stamp, bsv_v
 
 /* Offers a view to other connections; the cache keeps the newest of each lineage. */
 void bsv_cache_offer(bsv_cache *cache, bsv_view *view);
+
+/* The helper thread of the cache's connections, started with the first call; NULL when there is none. */
+bsv_pool *bsv_cache_pool(bsv_cache *cache);
 
 void bsv_view_ref(bsv_cache *cache, bsv_view *view);
 void bsv_view_unref(bsv_cache *cache, bsv_view *view); /* NULL does nothing */

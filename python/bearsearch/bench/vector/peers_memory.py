@@ -23,6 +23,7 @@ class MemoryPeer:
     name: ClassVar[str]
     setting: ClassVar[str]
     on_disk: ClassVar[bool] = False
+    threads: ClassVar[int] = 1
 
     def build(self, vectors: Floats) -> None:
         """Make everything ready to be searched."""

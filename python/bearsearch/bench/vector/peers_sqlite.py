@@ -46,6 +46,7 @@ class SqlitePeer:
     name: ClassVar[str]
     setting: ClassVar[str]
     on_disk: ClassVar[bool] = True
+    threads: ClassVar[int] = 1
 
     def prepare(self, path: Path, vectors: Floats) -> None:
         """Put the vectors into an ordinary table; not part of the build time."""
@@ -130,6 +131,13 @@ class OursPreloaded(Ours):
 
     setting = "RABITQ, rows preloaded"
     preload = ", 'rows=1'"
+
+
+class OursTwoThreads(Ours):
+    """The default with its helper thread, which scans of 16 MB and more wake."""
+
+    setting = "RABITQ, rows in the table, helper thread"
+    threads = 2
 
 
 class OursFourBit(Ours):

@@ -24,7 +24,8 @@ _QUICK = (
     "Turbovec", "Numpy",
 )  # fmt: skip
 _FULL = (
-    "Ours", "OursPreloaded", "OursFourBit", "OursInt8", "OursExact", "PublishedInt8", "PublishedBit", "PublishedFull",
+    "Ours", "OursPreloaded", "OursTwoThreads", "OursFourBit", "OursInt8", "OursExact",
+    "PublishedInt8", "PublishedBit", "PublishedFull",
     "SqliteVecFloat", "SqliteVecBit", "FaissRabitq", "FaissRabitqWide", "FaissBinary", "FaissScalar", "FaissFlat",
     "UsearchInt8", "Turbovec", "Numpy",
 )  # fmt: skip
@@ -33,8 +34,9 @@ _SEED = ("OursFifty", "Ours", "Turbovec", "Numpy")
 # Engines that share a table of vectors, and so a database file.
 _SHARED_TABLE = ("Ours", "Published")
 
-# One thread, for every library that has its own idea; a chosen core type can make a peer many times slower.
-_ENVIRONMENT = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+# The number of threads, for every library that has its own idea. OPENBLAS_CORETYPE is taken out: a core type chosen
+# for another machine makes peers many times slower.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "BSV_THREADS")
 
 _TIMEOUT_S = 1800
 
@@ -94,23 +96,24 @@ def _measure_peer(collection: Collection, name: str, database: Path, budget_s: f
         "n": collection.n,
         "dim": collection.dim,
         "k": collection.k,
-        "threads": 1,
+        "threads": peer.threads,
         "data": collection.name,
     }
     values: dict[str, Any] = {}
     for phase in ("build", "query") if peer.on_disk else ("all",):
         task = {"peer": name, "folder": str(collection.folder), "k": collection.k, "database": str(database)}
-        outcome = _run_worker({**task, "phase": phase, "budget_s": budget_s})
+        outcome = _run_worker({**task, "phase": phase, "budget_s": budget_s}, threads=peer.threads)
         if isinstance(outcome, str):
             return missing(peer.name, peer.setting, outcome, **fixed)
         values |= outcome
     return Row(peer.name, peer.setting, **fixed, **values)
 
 
-def _run_worker(task: dict[str, Any]) -> dict[str, Any] | str:
+def _run_worker(task: dict[str, Any], *, threads: int) -> dict[str, Any] | str:
     """Return what the worker measured, or why it did not."""
     command = [sys.executable, "-m", "bearsearch.bench.vector.worker", json.dumps(task)]
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"} | _ENVIRONMENT
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+    environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, timeout=_TIMEOUT_S, encoding="utf-8", check=False
