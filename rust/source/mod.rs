@@ -16,6 +16,7 @@ pub mod tags;
 mod title;
 
 pub use gate::{Gate, gate};
+pub use markup::{Link, LinkKind, Tasks};
 
 use crate::error::Result;
 
@@ -115,6 +116,16 @@ pub struct Document {
     pub text: String,
     /// Whole paths (`work/projects`), as typed, without `#`; no tag twice.
     pub tags: Vec<String>,
+    /// Other names under which links may know it, as typed.
+    pub aliases: Vec<String>,
+    /// Keys and values from front matter and `key:: value` lines, in their order; a list as several with one key.
+    pub properties: Vec<(String, String)>,
+    /// Links to other notes, in their order.
+    pub links: Vec<Link>,
+    /// Items that can be ticked.
+    pub tasks: Tasks,
+    /// Files that belong to it, in their order; none for locked documents.
+    pub attachments: Vec<Attachment>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_at_ms: Option<i64>,
     /// Milliseconds since 1970-01-01 UTC.
@@ -127,6 +138,15 @@ pub struct Document {
     pub locked: bool,
     /// Opens the document in its own program.
     pub url: Option<String>,
+}
+
+/// A file that belongs to a document: embedded, handed out, or kept beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// File name, without folders.
+    pub name: String,
+    /// What its owner's program read in it (in pictures, PDFs): unreliable, never part of the document's text.
+    pub text: String,
 }
 
 /// What one call of [`Source::read`] found.
