@@ -127,6 +127,21 @@ pub fn sources(conn: &Connection) -> Result<Vec<SourceRow>> {
 /// # Errors
 /// The index errors, and whatever `progress` returns.
 pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: Progress<'_>) -> Result<SourceReport> {
+    let opened = source::open(spec.kind, &spec.path, options.source.clone());
+    sync_with(store, spec, opened, options, progress)
+}
+
+/// As [`sync`], from a source that is open already, or could not be opened; `spec` is what the index knows it by.
+///
+/// # Errors
+/// As for [`sync`].
+pub fn sync_with(
+    store: &Store,
+    spec: &SourceSpec,
+    opened: Result<Box<dyn Source>>,
+    options: &SyncOptions,
+    progress: Progress<'_>,
+) -> Result<SourceReport> {
     let known = store.read(|conn| find_source(conn, spec))?;
     let mut report = SourceReport {
         name: known.as_ref().map_or_else(|| proposed_name(spec), |row| row.name.clone()),
@@ -141,8 +156,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
         warnings: Vec::new(),
         error: None,
     };
-    let listed = source::open(spec.kind, &spec.path, options.source.clone())
-        .and_then(|mut source| source.list().map(|listing| (source, listing)));
+    let listed = opened.and_then(|mut source| source.list().map(|listing| (source, listing)));
     let (mut source, listing) = match listed {
         Ok(listed) => listed,
         Err(error) => {
@@ -357,7 +371,7 @@ fn find_source(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>
 fn proposed_name(spec: &SourceSpec) -> String {
     let from_path = || match spec.kind {
         SourceKind::Bear => "bear".to_owned(),
-        SourceKind::Markdown => {
+        SourceKind::Markdown | SourceKind::Given => {
             spec.path.file_name().map_or_else(|| "notes".to_owned(), |name| name.to_string_lossy().into_owned())
         }
     };
