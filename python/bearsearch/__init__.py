@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bearsearch._core import __version__
     from bearsearch.service import Index
     from bearsearch.types import (
+        Document,
         EmbedReport,
         GetResult,
         Hit,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Document",
     "EmbedReport",
     "GetResult",
     "Hit",

@@ -22,6 +22,7 @@ from bearsearch.config import load_settings
 from bearsearch.embedding import PACKAGE_MODEL, Embedder, ModelChoice, find_model, load_embedder
 from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
 from bearsearch.types import (
+    Document,
     EmbedReport,
     GetResult,
     Hit,
@@ -62,6 +63,9 @@ UNLIMITED = 10**9
 
 MAX_CHUNK_TOKENS = 512
 """Models that take more tokens get chunks of 300 words all the same, so a larger limit changes nothing."""
+
+HANDED_OVER = "given"
+"""Kind of the sources whose documents a program hands over: there is nothing to compare them with."""
 
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
@@ -289,6 +293,7 @@ class Index:
         reports = [
             self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress)
             for target in targets
+            if target.kind != HANDED_OVER
         ]
         if rebuild and not dry_run:
             if rebuild == "embeddings":
@@ -307,6 +312,26 @@ class Index:
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
 
+    def index_documents(
+        self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
+    ) -> SourceReport:
+        """Indexes documents that the caller has in memory, as a source of their own.
+
+        They are not compared with anything when the index is searched. The next call for the same source replaces them
+        all: what is not among the new documents goes, what is unchanged keeps its vectors.
+
+        Args:
+            source: Name of the source, for `in:NAME` and `sources`.
+            documents: The documents; of several with one id the last counts.
+            progress: Called with the documents done so far.
+
+        Raises:
+            IndexUnavailableError: The index cannot be written.
+        """
+        given = [(document.id, document.title, document.text, [*document.tags]) for document in documents]
+        target = _Target(HANDED_OVER, source, name=source, register=True)
+        return self._sync_one(target, rebuild=False, dry_run=False, progress=progress, documents=given)
+
     def _sync_one(
         self,
         target: _Target,
@@ -316,11 +341,13 @@ class Index:
         accept_loss: bool = False,
         budget_ms: int | None = None,
         progress: ProgressFunction | None = None,
+        documents: list_[tuple[str, str, str, list_[str]]] | None = None,
     ) -> SourceReport:
         settings = self.settings
         choice = self._find_model()
         report = self._engine.sync(
             {
+                "documents": documents or [],
                 "kind": target.kind,
                 "path": target.path,
                 "name": target.name,
@@ -358,6 +385,8 @@ class Index:
         notices: list[str] = []
         stale = False
         for target in targets:
+            if target.kind == HANDED_OVER:
+                continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
             except IndexBusyError as error:
