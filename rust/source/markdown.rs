@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::Gitignore;
 
 use self::file::{Jail, Patience};
+use super::markup::{self, Dialect};
 use super::stamp::unix_ns;
-use super::tags::{Exclusion, WideTags, inline_tags};
+use super::tags::Exclusion;
 use super::{Batch, Document, Listing, Skipped, Source, SourceOptions, decode, front_matter, percent, title};
 use crate::error::{Error, Result};
 
@@ -63,8 +64,8 @@ impl MarkdownSource {
             read => read?,
         };
         let text = decode::text(bytes);
-        let wide = if self.vault.is_some() { WideTags::No } else { WideTags::Yes };
-        let tags = inline_tags(&text[front_matter::end(&text)..], wide);
+        let dialect = if self.vault.is_some() { Dialect::Obsidian } else { Dialect::Plain };
+        let tags = markup::read(&text, front_matter::end(&text), dialect).tags;
         if tags.iter().any(|tag| self.exclusion.covers(tag)) {
             return Ok(None);
         }

@@ -10,6 +10,7 @@ pub mod markdown;
 mod decode;
 mod front_matter;
 mod gate;
+pub mod markup;
 mod percent;
 mod stamp;
 pub mod tags;

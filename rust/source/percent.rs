@@ -23,6 +23,31 @@ pub fn path(path: &Path) -> String {
     format!("/{}", encode(path.as_bytes(), |byte| matches!(byte, b'/' | b':')))
 }
 
+/// `value` with its percent signs resolved; bytes that are not UTF-8 then become U+FFFD. A sign that no two digits follow
+/// stays as it is, because people write addresses by hand.
+pub fn decode(value: &str) -> String {
+    if !value.contains('%') {
+        return value.to_owned();
+    }
+    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let bytes = value.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 fn encode(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 4);
@@ -46,6 +71,15 @@ mod tests {
     #[test]
     fn a_component_escapes_everything_that_could_end_or_split_it() {
         assert_eq!(component("a b+c/d?e=f&g#h%é"), "a%20b%2Bc%2Fd%3Fe%3Df%26g%23h%25%C3%A9");
+    }
+
+    #[test]
+    fn decoding_undoes_encoding_and_leaves_stray_signs_alone() {
+        for value in ["a b+c/d?e=f&g#h%é", "100%", "%zz", ""] {
+            assert_eq!(decode(&component(value)), value);
+        }
+        assert_eq!(decode("50%25 of %é, %4"), "50% of %é, %4");
+        assert_eq!(decode("%FF"), "\u{fffd}");
     }
 
     #[test]

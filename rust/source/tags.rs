@@ -1,6 +1,5 @@
 //! Tags: those written inside a text, and the comparison that treats `Work/Café` and `work/café` as one.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use unicode_normalization::UnicodeNormalization;
 
 /// `tag` for comparison: NFC, and without case in every script, in which `ß` equals `SS` and `ς` equals `Σ`.
@@ -55,17 +54,14 @@ pub enum WideTags {
 /// Longest `#two words#`, in bytes: beyond it the second `#` belongs to something else.
 const MAX_WIDE_BYTES: usize = 64;
 
-/// The tags in a Markdown text, as typed, without `#`; of two spellings of one tag the first counts.
+/// The tags in the ranges `runs` of a Markdown text, as typed, without `#`; of two spellings of one tag the first counts.
 ///
 /// A tag begins with `#` after white space, `(`, `|` or a mark of emphasis, and holds a letter or a symbol: `#1` is
-/// none. Code, links, HTML and the `#`s of headings hold none.
-pub fn inline_tags(body: &str, wide: WideTags) -> Vec<String> {
+/// none. The runs leave out code, links and HTML; the `#`s of headings are no part of them either.
+pub fn in_runs(body: &str, runs: &[std::ops::Range<usize>], wide: WideTags) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
-    if !may_hold_tags(body) {
-        return tags;
-    }
     let mut seen = std::collections::HashSet::new();
-    for run in text_runs(body) {
+    for run in runs {
         let mut rest = run.clone();
         while let Some(at) = body[rest.clone()].find('#') {
             let hash = rest.start + at;
@@ -85,8 +81,17 @@ pub fn inline_tags(body: &str, wide: WideTags) -> Vec<String> {
     tags
 }
 
+/// Adds a tag that was written in another way, unless it is there in some spelling. Marks around it go.
+pub fn add(tags: &mut Vec<String>, tag: String) {
+    let tag = tag.trim().trim_matches(['#', '/']).trim();
+    let folded = fold(tag);
+    if names_something(tag) && !tags.iter().any(|known| fold(known) == folded) {
+        tags.push(tag.to_owned());
+    }
+}
+
 /// Whether any `#` stands where a tag may begin: most texts without tags need no parsing.
-fn may_hold_tags(body: &str) -> bool {
+pub fn may_hold_tags(body: &str) -> bool {
     body.match_indices('#').any(|(at, _)| {
         may_precede(body[..at].chars().next_back()) && body[at + 1..].chars().next().is_some_and(is_tag_char)
     })
@@ -94,26 +99,6 @@ fn may_hold_tags(body: &str) -> bool {
 
 fn may_precede(before: Option<char>) -> bool {
     before.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '|' | '*' | '_' | '~' | '='))
-}
-
-/// Byte ranges of plain text: outside code, HTML and link targets. Pieces that touch are one run, because the parser
-/// splits text at every character that might have been markup, such as `_`.
-fn text_runs(body: &str) -> Vec<std::ops::Range<usize>> {
-    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-    let mut in_code = false;
-    let options = Options::ENABLE_TABLES | Options::ENABLE_WIKILINKS;
-    for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
-        match event {
-            Event::Start(Tag::CodeBlock(_)) => in_code = true,
-            Event::End(TagEnd::CodeBlock) => in_code = false,
-            Event::Text(_) if !in_code => match runs.last_mut() {
-                Some(last) if last.end == range.start => last.end = range.end,
-                _ => runs.push(range),
-            },
-            _ => {}
-        }
-    }
-    runs
 }
 
 /// The tag at the start of `text`, which follows a `#`.
@@ -150,7 +135,7 @@ fn is_tag_char(c: char) -> bool {
 }
 
 /// Whether there is more to `tag` than digits, joiners and marks.
-fn names_something(tag: &str) -> bool {
+pub fn names_something(tag: &str) -> bool {
     let is_mark = |c: char| matches!(c, '\u{200d}' | '\u{20e3}' | '\u{300}'..='\u{36f}' | '\u{fe00}'..='\u{fe0f}');
     tag.chars().any(|c| c.is_alphabetic() || (!c.is_ascii() && !c.is_numeric() && !is_mark(c)))
 }
@@ -158,9 +143,14 @@ fn names_something(tag: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::markup::{self, Dialect};
 
     fn obsidian(body: &str) -> Vec<String> {
-        inline_tags(body, WideTags::No)
+        markup::read(body, 0, Dialect::Obsidian).tags
+    }
+
+    fn bear(body: &str) -> Vec<String> {
+        markup::read(body, 0, Dialect::Bear).tags
     }
 
     #[test]
@@ -195,9 +185,9 @@ mod tests {
     #[test]
     fn wide_tags_are_read_where_they_exist() {
         let body = "#two words# #plain #a, #b and #beta gamma/delta#.";
-        assert_eq!(inline_tags(body, WideTags::Yes), ["two words", "plain", "a", "b", "beta gamma/delta"]);
+        assert_eq!(bear(body), ["two words", "plain", "a", "b", "beta gamma/delta"]);
         assert_eq!(obsidian(body), ["two", "plain", "a", "b", "beta"]);
-        assert_eq!(inline_tags("#todo fix the C#code", WideTags::Yes), ["todo"]);
+        assert_eq!(bear("#todo fix the C#code"), ["todo"]);
     }
 
     #[test]
