@@ -52,6 +52,8 @@ typedef struct bsv_kernels {
   ** of the largest of base, h and f * S. */
   bsv_coarse_kernel coarse1; /* blocks of 1-bit codes */
   bsv_coarse_kernel coarse4; /* blocks of 4-bit codes */
+  /* Puts the 1-bit codes of 32 rows into a block; row i's code is at payloads + i * stride. */
+  void (*arrange1)(const uint8_t *payloads, size_t stride, size_t code_bytes, uint8_t *block);
   /* Reads n bytes and does nearly nothing with them: the yardstick for the speed of a scan. */
   uint64_t (*read)(const void *p, size_t n);
   /* In-place Walsh-Hadamard transform of n = 2^log2n floats, not normalized. */

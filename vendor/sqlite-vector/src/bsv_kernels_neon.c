@@ -11,6 +11,13 @@
 
 #include "bsv_hadamard.h"
 
+#define BSV_V16 uint8x16_t
+#define BSV_LOAD16(p) vld1q_u8(p)
+#define BSV_STORE16(p, v) vst1q_u8(p, v)
+#define BSV_ZIP_LOW(a, b) vzip1q_u8(a, b)
+#define BSV_ZIP_HIGH(a, b) vzip2q_u8(a, b)
+#include "bsv_arrange.h"
+
 /* Four floats from the stored bytes. */
 static inline float32x4_t load_f32(const unsigned char *row) { return vreinterpretq_f32_u8(vld1q_u8(row)); }
 static inline float32x4_t load_f16(const unsigned char *row) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(row))); }
@@ -278,6 +285,7 @@ const bsv_kernels bsv_kernels_neon = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .arrange1 = bsv_arrange32,
     .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

@@ -196,6 +196,13 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static void arrange1(const uint8_t *payloads, size_t stride, size_t code_bytes, uint8_t *block) {
+  for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
+    uint8_t *out = block + bsv_block_position(i);
+    for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payloads[i * stride + j];
+  }
+}
+
 static uint64_t read_bytes(const void *p, size_t n) {
   const uint8_t *bytes = p;
   uint64_t sums[4] = {0};
@@ -221,6 +228,7 @@ const bsv_kernels bsv_kernels_scalar = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .arrange1 = arrange1,
     .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

@@ -285,26 +285,27 @@ void bsv_rabitq_query_clear(bsv_rabitq_query *query) {
 /* Factors of a row that is not there: its estimate is infinite. */
 static const uint8_t absent_factors[4] = {0x00, 0x00, 0x80, 0x7f};
 
-void bsv_rabitq_arrange(unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride, size_t n, uint8_t *blocks) {
-  size_t block_bytes = bsv_block_bytes(code_bytes);
-  for (size_t first = 0; first < n; first += BSV_BLOCK_ROWS, blocks += block_bytes) {
+static void arrange_row(unsigned bits, size_t code_bytes, const uint8_t *payload, unsigned row, uint8_t *block) {
+  if (bits == 1) {
+    uint8_t *out = block + bsv_block_position(row);
+    for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payload ? payload[j] : 0;
+  } else {
+    static const uint8_t zero[4] = {0};
+    uint8_t *out = block + 4 * row;
+    for (size_t j = 0; j < code_bytes; j += 4) memcpy(out + BSV_BLOCK_ROWS * j, payload ? payload + j : zero, 4);
+  }
+}
+
+void bsv_rabitq_arrange(const bsv_kernels *kernels, unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride,
+                        size_t n, uint8_t *blocks) {
+  for (size_t first = 0; first < n; first += BSV_BLOCK_ROWS, blocks += bsv_block_bytes(code_bytes)) {
     uint8_t *factors = blocks + BSV_BLOCK_ROWS * code_bytes;
+    int whole = bits == 1 && n - first >= BSV_BLOCK_ROWS;
+    if (whole) kernels->arrange1(payloads + first * stride, stride, code_bytes, blocks);
     for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
-      const uint8_t *payload = payloads + (first + i) * stride, *from = absent_factors;
-      if (first + i < n) {
-        from = payload + code_bytes;
-        if (bits == 1) {
-          uint8_t *out = blocks + bsv_block_position(i);
-          for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payload[j];
-        } else {
-          uint8_t *out = blocks + 4 * i;
-          for (size_t j = 0; j < code_bytes; j += 4) memcpy(out + BSV_BLOCK_ROWS * j, payload + j, 4);
-        }
-      } else if (bits == 1) {
-        for (size_t j = 0; j < code_bytes; j++) blocks[BSV_BLOCK_ROWS * j + bsv_block_position(i)] = 0;
-      } else {
-        for (size_t j = 0; j < code_bytes; j += 4) memset(blocks + BSV_BLOCK_ROWS * j + 4 * i, 0, 4);
-      }
+      const uint8_t *payload = first + i < n ? payloads + (first + i) * stride : NULL;
+      const uint8_t *from = payload ? payload + code_bytes : absent_factors;
+      if (!whole) arrange_row(bits, code_bytes, payload, i, blocks);
       memcpy(factors + 2 * i, from, 2);
       memcpy(factors + 64 + 2 * i, from + 2, 2);
     }
