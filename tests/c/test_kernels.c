@@ -282,6 +282,26 @@ static void coarse_kernels_equal_their_definition(void) {
   }
 }
 
+static void encoder_loops_equal_the_scalar_ones(void) {
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  uint64_t state = 10;
+  for (size_t n = 8; n <= MAX_N; n += 8) {
+    float *z = malloc(n * sizeof *z);
+    for (size_t i = 0; i < n; i++) z[i] = i % 11 ? next_float(&state) * 3 : i % 2 ? 0.0f : -0.0f;
+    uint8_t want[MAX_N / 8], got[MAX_N / 8];
+    float want_sum = all[0]->signs(z, n, want), want_yy, want_yz = all[0]->levels(z, n, 2.7f, &want_yy);
+    for (int t = 0; t < n_tables; t++) {
+      float sum = all[t]->signs(z, n, got), yy, yz = all[t]->levels(z, n, 2.7f, &yy);
+      CHECK(memcmp(want, got, n / 8) == 0, "%s: signs of %zu", all[t]->name, n);
+      check_float(all[t], "magnitudes", sum, (double)want_sum, (double)want_sum * 2, n);
+      check_float(all[t], "levels y*z", yz, (double)want_yz, (double)want_sum * 16, n);
+      check_float(all[t], "levels y*y", yy, (double)want_yy, (double)want_yy * 2, n);
+    }
+    free(z);
+  }
+}
+
 static void rows_are_arranged_as_blocks_say(void) {
   const bsv_kernels *all[4];
   int n_tables = tables(all);
@@ -354,6 +374,7 @@ int main(void) {
   RUN(a_table_is_chosen_by_flags_and_by_name);
   RUN(distances_of_long_vectors_do_not_wrap);
   RUN(coarse_kernels_equal_their_definition);
+  RUN(encoder_loops_equal_the_scalar_ones);
   RUN(rows_are_arranged_as_blocks_say);
   RUN(reading_tells_bytes_apart);
   RUN(hadamard_equals_its_definition);

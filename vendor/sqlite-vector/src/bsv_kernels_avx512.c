@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "bsv_encode_x86.h"
 #include "bsv_hadamard.h"
 
 #define BSV_V16 __m128i
@@ -299,6 +300,8 @@ const bsv_kernels bsv_kernels_avx512 = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .signs = bsv_signs_x86,
+    .levels = bsv_levels_x86,
     .arrange1 = bsv_arrange32,
     .read = read_bytes,
     .hadamard = bsv_hadamard,

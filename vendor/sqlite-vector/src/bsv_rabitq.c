@@ -111,20 +111,6 @@ static void put_u16(uint8_t *out, uint16_t x) {
   out[1] = (uint8_t)(x >> 8);
 }
 
-/* 1 bit: the signs, the lowest bit first. Returns <y, z>; <y, y> is n. */
-static double code_signs(const float *z, size_t n, uint8_t *code) {
-  float lanes[8] = {0};
-  for (size_t i = 0; i < n; i += 8) {
-    unsigned byte = 0;
-    for (unsigned b = 0; b < 8; b++) {
-      byte |= (unsigned)(z[i + b] >= 0) << b;
-      lanes[b] += fabsf(z[i + b]);
-    }
-    code[i / 8] = (uint8_t)byte;
-  }
-  return (double)((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + (double)((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
 /* The level of an element in steps of 1 / inverse, 0 to 15. */
 static inline int level_of(float z, float inverse) {
   float level = z * inverse + 8.0f;
@@ -138,26 +124,18 @@ static inline int level_of(float z, float inverse) {
 ** standard deviations for 16 levels: Max, 1960) and keeps that whose code is nearest in angle.
 ** Returns <y, z> and writes <y, y>.
 */
-static double code_levels(const float *z, size_t n, double length, uint8_t *code, double *yy) {
+static double code_levels(const bsv_kernels *kernels, const float *z, size_t n, double length, uint8_t *code, double *yy) {
   static const float steps[] = {0.24f, 0.28f, 0.31f, 0.3352f, 0.37f, 0.42f};
   double best = -1, best_yz = 0;
   float best_inverse = 0, deviation = (float)(length / sqrt((double)n));
   for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
-    float inverse = 1.0f / (steps[s] * deviation), yz[8] = {0}, squares[8] = {0};
-    for (size_t i = 0; i < n; i += 8) {
-      for (size_t b = 0; b < 8; b++) {
-        float y = (float)level_of(z[i + b], inverse) - 7.5f;
-        yz[b] += y * z[i + b];
-        squares[b] += y * y;
-      }
-    }
-    double sum_yz = 0, sum_yy = 0;
-    for (size_t b = 0; b < 8; b++) sum_yz += (double)yz[b], sum_yy += (double)squares[b];
-    if (sum_yz * sum_yz > best * sum_yy) {
-      best = sum_yz * sum_yz / sum_yy;
+    float inverse = 1.0f / (steps[s] * deviation), sum_yy;
+    double sum_yz = (double)kernels->levels(z, n, inverse, &sum_yy);
+    if (sum_yz * sum_yz > best * (double)sum_yy) {
+      best = sum_yz * sum_yz / (double)sum_yy;
       best_yz = sum_yz;
       best_inverse = inverse;
-      *yy = sum_yy;
+      *yy = (double)sum_yy;
     }
   }
   for (size_t i = 0; i < n; i += 8) {
@@ -189,7 +167,11 @@ void bsv_rabitq_encode(const bsv_rabitq *rabitq, const float *vector, float *scr
     if (rr > 0) {
       double yy = (double)n, yz;
       rotate(rabitq, z);
-      yz = rabitq->bits == 1 ? code_signs(z, n, payload) : code_levels(z, n, sqrt(rr), payload, &yy);
+      if (rabitq->bits == 1) {
+        yz = (double)rabitq->kernels->signs(z, n, payload);
+      } else {
+        yz = code_levels(rabitq->kernels, z, n, sqrt(rr), payload, &yy);
+      }
       f = yz > 0 ? rr / yz : 0;
       double cosine_sq = yz * yz / (yy * rr);
       if (cosine_sq < 1) *noise = (float)sqrt(yy * (1 - cosine_sq) / (double)n);
