@@ -1,4 +1,8 @@
 /* Loading of views: chunks from the shadow table, arranged for scanning. */
+#if defined(__linux__) && !defined(_DEFAULT_SOURCE)
+#define _DEFAULT_SOURCE 1 /* madvise() beside strict C */
+#endif
+
 #include "bsv_view.h"
 
 #include <string.h>
