@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bearsearch._core import __version__
     from bearsearch.service import Index
     from bearsearch.types import (
+        BackgroundStatus,
         Document,
         EmbedReport,
         GetResult,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BackgroundStatus",
     "Document",
     "EmbedReport",
     "GetResult",
