@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from bearsearch import _core
 from bearsearch.background import Background
 from bearsearch.config import load_settings
-from bearsearch.embedding import PACKAGE_MODEL, Embedder, ModelChoice, find_model, load_embedder
 from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
 from bearsearch.types import (
     Document,
@@ -43,6 +42,8 @@ from bearsearch.types import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from bearsearch.embedding import Embedder, ModelChoice
 
 __all__ = ["Index"]
 
@@ -344,7 +345,8 @@ class Index:
         documents: list_[tuple[str, str, str, list_[str]]] | None = None,
     ) -> SourceReport:
         settings = self.settings
-        choice = self._find_model()
+        # A sync in a hurry leaves the chunks as they are, so it need not know the model, unless it cuts the first ones.
+        hurried = budget_ms is not None and self._engine.status()["chunks"] > 0
         report = self._engine.sync(
             {
                 "documents": documents or [],
@@ -356,7 +358,7 @@ class Index:
                 "rebuild": rebuild,
                 "accept_loss": accept_loss,
                 "budget_ms": budget_ms,
-                "max_tokens": _chunk_tokens(choice),
+                "max_tokens": None if hurried else _chunk_tokens(self._find_model()),
                 "index_locked_titles": settings.index_locked_titles,
                 "exclude_tags": list(settings.exclude_tags),
                 "exclude_globs": list(settings.exclude),
@@ -422,6 +424,8 @@ class Index:
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
     ) -> ModelChoice:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
+        from bearsearch.embedding import find_model
+
         if self._choice is None or (allow_download and not self._choice.available):
             live = self._live_model()
             self._choice = find_model(
@@ -434,6 +438,8 @@ class Index:
 
     def _prepare_model(self, on_message: Callable[[str], None] | None) -> None:
         """Before a new index is embedded: makes the faster form of the weights package, once on a machine."""
+        from bearsearch.embedding import PACKAGE_MODEL
+
         choice = self._find_model()
         if choice.name != PACKAGE_MODEL or choice.origin != "package" or self._live_model() is not None:
             return
@@ -448,6 +454,8 @@ class Index:
     def _load_embedder(
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
     ) -> Embedder:
+        from bearsearch.embedding import load_embedder
+
         with self._loading:
             if self._embedder is None:
                 choice = self._find_model(allow_download=allow_download, on_message=on_message)
