@@ -415,6 +415,28 @@ class Index:
                 )
         return stale, notices
 
+    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], None], stop: threading.Event) -> None:
+        """Follows the registered sources: syncs and embeds after every change, until `stop` is set.
+
+        Args:
+            on_report: Receives what was done, whenever something was.
+            stop: Ends the following within about a second.
+
+        Raises:
+            UsageError: The package `watchfiles` is not installed, or no source is there.
+        """
+        from bearsearch.watch import follow
+
+        wanted = {(target.kind, target.path) for target in self._targets()}
+        sources = [source for source in self.status().sources if (source.kind, source.path) in wanted]
+        follow(
+            sources,
+            sync=lambda: self.sync(register=False),
+            embed=self.embed,
+            on_report=on_report,
+            stop=stop,
+        )
+
     # ---------------------------------------------------------------- models
 
     def _live_model(self) -> _core.ModelDict | None:
