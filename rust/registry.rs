@@ -95,7 +95,7 @@ pub fn find(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>> {
 /// The name that a new source gets, unless another one has it.
 pub fn proposed_name(spec: &SourceSpec) -> String {
     let from_path = || match spec.kind {
-        SourceKind::Bear => "bear".to_owned(),
+        SourceKind::Bear | SourceKind::Given => spec.kind.as_str().to_owned(),
         SourceKind::Markdown => {
             spec.path.file_name().map_or_else(|| "notes".to_owned(), |name| name.to_string_lossy().into_owned())
         }

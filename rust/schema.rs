@@ -213,6 +213,13 @@ CREATE TABLE changed_links (document_id INTEGER PRIMARY KEY);
 /// From version 3: every source is read again, because what the new tables hold was not looked for.
 const FROM_3: &str = "UPDATE sources SET gate = NULL;";
 
+/// How much FTS5 gathers in memory before it writes a segment, in bytes. The default of one megabyte makes a first index write
+/// and merge dozens of segments.
+const GATHER: &str = r"
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
+INSERT INTO trigrams (trigrams, rank) VALUES ('hashsize', 16777216);
+";
+
 /// From version 1: the words table had `porter unicode61`, and documents no length.
 const FROM_1: &str = r"
 DROP TABLE words;
@@ -245,6 +252,7 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(TABLES)?;
     tx.execute_batch(WORDS)?;
     tx.execute_batch(GRAPH)?;
+    tx.execute_batch(GATHER)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(())
@@ -262,6 +270,7 @@ pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
     }
     if from < 3 {
         tx.execute_batch(FROM_2)?;
+        tx.execute_batch(GATHER)?;
     }
     if from < 4 {
         tx.execute_batch(GRAPH)?;

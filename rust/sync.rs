@@ -106,6 +106,20 @@ struct Difference {
 /// # Errors
 /// The index errors, and whatever `progress` returns.
 pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: Progress<'_>) -> Result<SourceReport> {
+    sync_with(store, spec, || source::open(spec.kind, &spec.path, options.source.clone()), options, progress)
+}
+
+/// As [`sync`], from a source that `open` opens; `spec` is what the index knows it by.
+///
+/// # Errors
+/// As for [`sync`].
+pub fn sync_with(
+    store: &Store,
+    spec: &SourceSpec,
+    open: impl FnOnce() -> Result<Box<dyn Source>>,
+    options: &SyncOptions,
+    progress: Progress<'_>,
+) -> Result<SourceReport> {
     let deadline = options.budget.map(|budget| Instant::now() + budget);
     let known = store.read(|conn| registry::find(conn, spec))?;
     let mut report = new_report(spec, known.as_ref());
@@ -122,7 +136,7 @@ pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: P
     {
         return Ok(report);
     }
-    let (mut source, listing) = match list(spec, options) {
+    let (mut source, listing) = match open().and_then(list) {
         Ok(listed) => listed,
         Err(error) => return failed(store, known.as_ref(), report, &error, options),
     };
@@ -225,8 +239,7 @@ fn new_report(spec: &SourceSpec, known: Option<&SourceRow>) -> SourceReport {
     }
 }
 
-fn list(spec: &SourceSpec, options: &SyncOptions) -> Result<(Box<dyn Source>, Listing)> {
-    let mut source = source::open(spec.kind, &spec.path, options.source.clone())?;
+fn list(mut source: Box<dyn Source>) -> Result<(Box<dyn Source>, Listing)> {
     let listing = source.list()?;
     Ok((source, listing))
 }

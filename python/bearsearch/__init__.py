@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bearsearch._core import __version__
     from bearsearch.service import Index
     from bearsearch.types import (
+        BackgroundStatus,
+        Document,
         EmbedReport,
         GetResult,
         Hit,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BackgroundStatus",
+    "Document",
     "EmbedReport",
     "GetResult",
     "Hit",

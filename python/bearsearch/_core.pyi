@@ -4,7 +4,7 @@ Every method releases the GIL while the engine works, and raises the classes of 
 """
 
 from collections.abc import Callable
-from typing import TypedDict, final, type_check_only
+from typing import NotRequired, TypedDict, final, type_check_only
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class SyncOptions(TypedDict):
     exclude_tags: list[str]
     exclude_globs: list[str]
     busy_timeout_ms: int
+    documents: NotRequired[list[tuple[str, str, str, list[str]]]]
 
 @type_check_only
 class SourceReportDict(TypedDict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from bearsearch.errors import BearsearchError
@@ -69,7 +69,7 @@ class Background:
             self._state.notify_all()
 
     @contextmanager
-    def query(self) -> Iterator[None]:
+    def query(self) -> Generator[None]:
         """While this is open no step begins."""
         with self._state:
             self._queries += 1

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from bearsearch import _core
 from bearsearch.background import Background
 from bearsearch.config import load_settings
-from bearsearch.embedding import PACKAGE_MODEL, Embedder, ModelChoice, find_model, load_embedder
 from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
 from bearsearch.types import (
+    Document,
     EmbedReport,
     GetResult,
     Hit,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from bearsearch.embedding import Embedder, ModelChoice
+
 __all__ = ["Index"]
 
 INLINE_EMBED_MS = 300
@@ -62,6 +64,9 @@ UNLIMITED = 10**9
 
 MAX_CHUNK_TOKENS = 512
 """Models that take more tokens get chunks of 300 words all the same, so a larger limit changes nothing."""
+
+HANDED_OVER = "given"
+"""Kind of the sources whose documents a program hands over: there is nothing to compare them with."""
 
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
@@ -289,6 +294,7 @@ class Index:
         reports = [
             self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress)
             for target in targets
+            if target.kind != HANDED_OVER
         ]
         if rebuild and not dry_run:
             if rebuild == "embeddings":
@@ -307,6 +313,26 @@ class Index:
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
 
+    def index_documents(
+        self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
+    ) -> SourceReport:
+        """Indexes documents that the caller has in memory, as a source of their own.
+
+        They are not compared with anything when the index is searched. The next call for the same source replaces them
+        all: what is not among the new documents goes, what is unchanged keeps its vectors.
+
+        Args:
+            source: Name of the source, for `in:NAME` and `sources`.
+            documents: The documents; of several with one id the last counts.
+            progress: Called with the documents done so far.
+
+        Raises:
+            IndexUnavailableError: The index cannot be written.
+        """
+        given = [(document.id, document.title, document.text, [*document.tags]) for document in documents]
+        target = _Target(HANDED_OVER, source, name=source, register=True)
+        return self._sync_one(target, rebuild=False, dry_run=False, progress=progress, documents=given)
+
     def _sync_one(
         self,
         target: _Target,
@@ -316,11 +342,14 @@ class Index:
         accept_loss: bool = False,
         budget_ms: int | None = None,
         progress: ProgressFunction | None = None,
+        documents: list_[tuple[str, str, str, list_[str]]] | None = None,
     ) -> SourceReport:
         settings = self.settings
-        choice = self._find_model()
+        # A sync in a hurry leaves the chunks as they are, so it need not know the model, unless it cuts the first ones.
+        hurried = budget_ms is not None and self._engine.status()["chunks"] > 0
         report = self._engine.sync(
             {
+                "documents": documents or [],
                 "kind": target.kind,
                 "path": target.path,
                 "name": target.name,
@@ -329,7 +358,7 @@ class Index:
                 "rebuild": rebuild,
                 "accept_loss": accept_loss,
                 "budget_ms": budget_ms,
-                "max_tokens": _chunk_tokens(choice),
+                "max_tokens": None if hurried else _chunk_tokens(self._find_model()),
                 "index_locked_titles": settings.index_locked_titles,
                 "exclude_tags": list(settings.exclude_tags),
                 "exclude_globs": list(settings.exclude),
@@ -358,6 +387,8 @@ class Index:
         notices: list[str] = []
         stale = False
         for target in targets:
+            if target.kind == HANDED_OVER:
+                continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
             except IndexBusyError as error:
@@ -384,6 +415,28 @@ class Index:
                 )
         return stale, notices
 
+    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], None], stop: threading.Event) -> None:
+        """Follows the registered sources: syncs and embeds after every change, until `stop` is set.
+
+        Args:
+            on_report: Receives what was done, whenever something was.
+            stop: Ends the following within about a second.
+
+        Raises:
+            UsageError: The package `watchfiles` is not installed, or no source is there.
+        """
+        from bearsearch.watch import follow
+
+        wanted = {(target.kind, target.path) for target in self._targets()}
+        sources = [source for source in self.status().sources if (source.kind, source.path) in wanted]
+        follow(
+            sources,
+            sync=lambda: self.sync(register=False),
+            embed=self.embed,
+            on_report=on_report,
+            stop=stop,
+        )
+
     # ---------------------------------------------------------------- models
 
     def _live_model(self) -> _core.ModelDict | None:
@@ -393,6 +446,8 @@ class Index:
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
     ) -> ModelChoice:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
+        from bearsearch.embedding import find_model
+
         if self._choice is None or (allow_download and not self._choice.available):
             live = self._live_model()
             self._choice = find_model(
@@ -405,6 +460,8 @@ class Index:
 
     def _prepare_model(self, on_message: Callable[[str], None] | None) -> None:
         """Before a new index is embedded: makes the faster form of the weights package, once on a machine."""
+        from bearsearch.embedding import PACKAGE_MODEL
+
         choice = self._find_model()
         if choice.name != PACKAGE_MODEL or choice.origin != "package" or self._live_model() is not None:
             return
@@ -419,6 +476,8 @@ class Index:
     def _load_embedder(
         self, *, allow_download: bool = False, on_message: Callable[[str], None] | None = None
     ) -> Embedder:
+        from bearsearch.embedding import load_embedder
+
         with self._loading:
             if self._embedder is None:
                 choice = self._find_model(allow_download=allow_download, on_message=on_message)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 __all__ = [
     "BackgroundStatus",
+    "Document",
     "EmbedReport",
     "GetResult",
     "Hit",
@@ -26,6 +27,19 @@ __all__ = [
     "SyncReport",
     "Tag",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document that a program hands over to be indexed."""
+
+    id: str
+    """Unique among the documents handed over together."""
+    title: str
+    text: str
+    """Markdown or plain text."""
+    tags: tuple[str, ...] = ()
+    """Whole paths, such as `work/projects`, without `#`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

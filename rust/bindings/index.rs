@@ -17,7 +17,7 @@ use crate::{
     schema,
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request},
-    source::{SourceKind, SourceOptions, bear},
+    source::{self, ChangeMark, Document, Source, SourceKind, SourceOptions, bear, given::GivenSource},
     store::{Store, meta},
     sync::{self, SyncOptions},
 };
@@ -74,6 +74,24 @@ fn filters(options: &Bound<'_, PyDict>) -> PyResult<Filters> {
     })
 }
 
+/// Documents as (id, title, text, tags).
+fn given(documents: Vec<(String, String, String, Vec<String>)>) -> Box<dyn Source> {
+    let document = |(id, title, text, tags)| Document {
+        id,
+        mark: ChangeMark(Box::default()),
+        title,
+        text,
+        tags,
+        created_at_ms: None,
+        updated_at_ms: None,
+        archived: false,
+        pinned: false,
+        locked: false,
+        url: None,
+    };
+    Box::new(GivenSource::new(documents.into_iter().map(document).collect()))
+}
+
 #[pymethods]
 impl Index {
     /// Opens the index at `path`, creating or migrating it as needed.
@@ -97,35 +115,43 @@ impl Index {
     fn sync<'py>(
         &self,
         py: Python<'py>,
-        options: &Bound<'py, PyDict>,
+        settings: &Bound<'py, PyDict>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let kind: String = field(options, "kind")?;
+        let kind: String = field(settings, "kind")?;
         let kind = SourceKind::from_word(&kind)
             .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{kind}\""))))?;
         let spec = SourceSpec {
             kind,
-            path: PathBuf::from(field::<String>(options, "path")?),
-            name: field(options, "name")?,
-            register: field(options, "register")?,
+            path: PathBuf::from(field::<String>(settings, "path")?),
+            name: field(settings, "name")?,
+            register: field(settings, "register")?,
         };
         let options = SyncOptions {
-            dry_run: field(options, "dry_run")?,
-            rebuild: field(options, "rebuild")?,
-            accept_loss: field(options, "accept_loss")?,
-            budget: field::<Option<u64>>(options, "budget_ms")?.map(Duration::from_millis),
-            max_tokens: field(options, "max_tokens")?,
+            dry_run: field(settings, "dry_run")?,
+            rebuild: field(settings, "rebuild")?,
+            accept_loss: field(settings, "accept_loss")?,
+            budget: field::<Option<u64>>(settings, "budget_ms")?.map(Duration::from_millis),
+            max_tokens: field(settings, "max_tokens")?,
             source: SourceOptions {
-                index_locked_titles: field(options, "index_locked_titles")?,
-                exclude_tags: field(options, "exclude_tags")?,
-                exclude_globs: field(options, "exclude_globs")?,
-                busy_timeout_ms: field(options, "busy_timeout_ms")?,
+                index_locked_titles: field(settings, "index_locked_titles")?,
+                exclude_tags: field(settings, "exclude_tags")?,
+                exclude_globs: field(settings, "exclude_globs")?,
+                busy_timeout_ms: field(settings, "busy_timeout_ms")?,
             },
+        };
+        let given = match kind {
+            SourceKind::Given => Some(given(field(settings, "documents")?)),
+            SourceKind::Bear | SourceKind::Markdown => None,
         };
         // The exception that the progress function raised, Ctrl-C among them, is what the caller gets.
         let mut raised = None;
         let outcome = py.detach(|| {
-            sync::sync(&self.store, &spec, &options, &mut |done, total| {
+            let open = || match given {
+                Some(source) => Ok(source),
+                None => source::open(spec.kind, &spec.path, options.source.clone()),
+            };
+            sync::sync_with(&self.store, &spec, open, &options, &mut |done, total| {
                 let called = Python::attach(|py| {
                     py.check_signals()?;
                     progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))

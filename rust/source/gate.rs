@@ -33,7 +33,7 @@ pub struct Gate {
 pub fn gate(kind: SourceKind, path: &Path) -> Option<Gate> {
     match kind {
         SourceKind::Bear => database_stamps(path).ok().map(|stamps| Gate { stamps: stamps.to_vec() }),
-        SourceKind::Markdown => None,
+        SourceKind::Markdown | SourceKind::Given => None,
     }
 }
 

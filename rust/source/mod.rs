@@ -4,6 +4,7 @@
 //! Nothing here or below writes to a source, and nothing here knows the index.
 
 pub mod bear;
+pub mod given;
 pub mod markdown;
 
 mod decode;
@@ -18,15 +19,17 @@ mod title;
 pub use gate::{Gate, gate};
 pub use markup::{Link, LinkKind, Tasks};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// The two kinds of source.
+/// The kinds of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SourceKind {
     /// Bear.app's SQLite database.
     Bear,
     /// A folder of Markdown files.
     Markdown,
+    /// Documents that a program hands over; there is nowhere to read them again.
+    Given,
 }
 
 impl SourceKind {
@@ -35,6 +38,7 @@ impl SourceKind {
         match self {
             Self::Bear => "bear",
             Self::Markdown => "markdown",
+            Self::Given => "given",
         }
     }
 
@@ -43,6 +47,7 @@ impl SourceKind {
         match word {
             "bear" => Some(Self::Bear),
             "markdown" => Some(Self::Markdown),
+            "given" => Some(Self::Given),
             _ => None,
         }
     }
@@ -182,11 +187,17 @@ pub trait Source: Send {
 /// Opens the source of `kind` at `path`.
 ///
 /// # Errors
-/// [`Error::SourceMissing`](crate::error::Error::SourceMissing) and its siblings when it is not there, not readable or
-/// not what it should be; [`Error::Usage`](crate::error::Error::Usage) for an exclusion that cannot be read.
+/// [`Error::SourceMissing`] and its siblings when it is not there, not readable or not what it should be;
+/// [`Error::Usage`] for an exclusion that cannot be read, and for [`SourceKind::Given`], which has no place.
 pub fn open(kind: SourceKind, path: &std::path::Path, options: SourceOptions) -> Result<Box<dyn Source>> {
     Ok(match kind {
         SourceKind::Bear => Box::new(bear::BearSource::open(path, options)?),
         SourceKind::Markdown => Box::new(markdown::MarkdownSource::open(path, options)?),
+        SourceKind::Given => {
+            let name = path.display();
+            return Err(Error::Usage(format!(
+                "the documents of \"{name}\" were handed over by a program; only it has them"
+            )));
+        }
     })
 }

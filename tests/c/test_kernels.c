@@ -282,6 +282,66 @@ static void coarse_kernels_equal_their_definition(void) {
   }
 }
 
+static void encoder_loops_equal_the_scalar_ones(void) {
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  uint64_t state = 10;
+  for (size_t n = 8; n <= MAX_N; n += 8) {
+    float *z = malloc(n * sizeof *z);
+    for (size_t i = 0; i < n; i++) z[i] = i % 11 ? next_float(&state) * 3 : i % 2 ? 0.0f : -0.0f;
+    uint8_t want[MAX_N / 8], got[MAX_N / 8];
+    float want_sum = all[0]->signs(z, n, want), want_yy, want_yz = all[0]->levels(z, n, 2.7f, &want_yy);
+    for (int t = 0; t < n_tables; t++) {
+      float sum = all[t]->signs(z, n, got), yy, yz = all[t]->levels(z, n, 2.7f, &yy);
+      CHECK(memcmp(want, got, n / 8) == 0, "%s: signs of %zu", all[t]->name, n);
+      check_float(all[t], "magnitudes", sum, (double)want_sum, (double)want_sum * 2, n);
+      check_float(all[t], "levels y*z", yz, (double)want_yz, (double)want_sum * 16, n);
+      check_float(all[t], "levels y*y", yy, (double)want_yy, (double)want_yy * 2, n);
+    }
+    free(z);
+  }
+}
+
+static void rows_are_arranged_as_blocks_say(void) {
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  uint64_t state = 8;
+  for (size_t code_bytes = 1; code_bytes <= 130; code_bytes++) {
+    size_t stride = code_bytes + code_bytes % 13;
+    unsigned char *memory, *payloads = odd_buffer(31 * stride + code_bytes, &memory), *block = malloc(32 * code_bytes);
+    for (size_t i = 0; i < 31 * stride + code_bytes; i++) payloads[i] = (unsigned char)next_random(&state);
+    for (int t = 0; t < n_tables; t++) {
+      memset(block, 0, 32 * code_bytes);
+      all[t]->arrange1(payloads, stride, code_bytes, block);
+      for (unsigned row = 0; row < 32; row++) {
+        for (size_t j = 0; j < code_bytes; j++) {
+          CHECK(block[32 * j + bsv_block_position(row)] == payloads[row * stride + j], "%s: byte %zu of row %u", all[t]->name, j, row);
+        }
+      }
+    }
+    free(memory);
+    free(block);
+  }
+}
+
+static void reading_tells_bytes_apart(void) {
+  const bsv_kernels *all[4];
+  int n_tables = tables(all);
+  for (size_t n = 0; n < 700; n += 1 + n / 50) {
+    unsigned char *memory, *p = odd_buffer(n, &memory);
+    for (size_t i = 0; i < n; i++) p[i] = (unsigned char)(i * 7);
+    for (int t = 0; t < n_tables; t++) {
+      uint64_t before = all[t]->read(p, n);
+      for (size_t i = 0; i < n; i += 1 + n / 9) {
+        p[i] ^= 0x40;
+        CHECK(all[t]->read(p, n) != before, "%s: byte %zu of %zu was not read", all[t]->name, i, n);
+        p[i] ^= 0x40;
+      }
+    }
+    free(memory);
+  }
+}
+
 static void hadamard_equals_its_definition(void) {
   const bsv_kernels *all[4];
   int n_tables = tables(all);
@@ -314,6 +374,9 @@ int main(void) {
   RUN(a_table_is_chosen_by_flags_and_by_name);
   RUN(distances_of_long_vectors_do_not_wrap);
   RUN(coarse_kernels_equal_their_definition);
+  RUN(encoder_loops_equal_the_scalar_ones);
+  RUN(rows_are_arranged_as_blocks_say);
+  RUN(reading_tells_bytes_apart);
   RUN(hadamard_equals_its_definition);
   return 0;
 }

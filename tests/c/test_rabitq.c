@@ -51,7 +51,7 @@ static void estimates_case(unsigned bits, bsv_coding coding, size_t dim) {
     bsv_rabitq_encode(&rabitq, rows + i * dim, scratch, payloads + i * payload, &row_noise);
     noise += (double)row_noise / ROWS;
   }
-  bsv_rabitq_arrange(bits, payload - 4, payloads, payload, ROWS, blocks);
+  bsv_rabitq_arrange(kernels, bits, payload - 4, payloads, payload, ROWS, blocks);
   CHECK(bsv_rabitq_query_init(&query, &rabitq, q, 0, (float)noise) == SQLITE_OK, "out of memory");
   size_t n = (bits == 1 ? kernels->coarse1 : kernels->coarse4)(&query.coarse, blocks, ROWS / 32, NULL, 3e38f, 0, out);
   CHECK(n == ROWS, "%zu of %d rows came back", n, ROWS);
@@ -123,7 +123,7 @@ static void a_row_is_at_no_estimated_distance_from_itself(void) {
     for (size_t i = 0; i < DIM; i++) mean[i] = next_normal(&state), row[i] = mean[i] + next_normal(&state);
     CHECK(bsv_rabitq_init(&rabitq, kernels, bits, BSV_CODING_L2, DIM, mean) == SQLITE_OK, "out of memory");
     bsv_rabitq_encode(&rabitq, row, scratch, payload, &noise);
-    bsv_rabitq_arrange(bits, rabitq.code_bytes, payload, sizeof payload, 1, block);
+    bsv_rabitq_arrange(kernels, bits, rabitq.code_bytes, payload, sizeof payload, 1, block);
     CHECK(bsv_rabitq_query_init(&query, &rabitq, row, 0, 0) == SQLITE_OK, "out of memory");
     size_t n = (bits == 1 ? kernels->coarse1 : kernels->coarse4)(&query.coarse, block, 1, NULL, 3e38f, 0, out);
     CHECK(n == 1 && out[0].slot == 0, "%zu rows came back: absent ones must not", n);

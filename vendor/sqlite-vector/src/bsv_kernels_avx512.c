@@ -9,7 +9,15 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "bsv_encode_x86.h"
 #include "bsv_hadamard.h"
+
+#define BSV_V16 __m128i
+#define BSV_LOAD16(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define BSV_STORE16(p, v) _mm_storeu_si128((__m128i *)(void *)(p), v)
+#define BSV_ZIP_LOW(a, b) _mm_unpacklo_epi8(a, b)
+#define BSV_ZIP_HIGH(a, b) _mm_unpackhi_epi8(a, b)
+#include "bsv_arrange.h"
 
 static inline __mmask16 tail16(size_t n) { return (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1); }
 static inline __mmask32 tail32(size_t n) { return (__mmask32)(n >= 32 ? 0xffffffffu : (1u << n) - 1); }
@@ -292,6 +300,9 @@ const bsv_kernels bsv_kernels_avx512 = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .signs = bsv_signs_x86,
+    .levels = bsv_levels_x86,
+    .arrange1 = bsv_arrange32,
     .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

@@ -11,6 +11,13 @@
 
 #include "bsv_hadamard.h"
 
+#define BSV_V16 uint8x16_t
+#define BSV_LOAD16(p) vld1q_u8(p)
+#define BSV_STORE16(p, v) vst1q_u8(p, v)
+#define BSV_ZIP_LOW(a, b) vzip1q_u8(a, b)
+#define BSV_ZIP_HIGH(a, b) vzip2q_u8(a, b)
+#include "bsv_arrange.h"
+
 /* Four floats from the stored bytes. */
 static inline float32x4_t load_f32(const unsigned char *row) { return vreinterpretq_f32_u8(vld1q_u8(row)); }
 static inline float32x4_t load_f16(const unsigned char *row) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(row))); }
@@ -254,6 +261,33 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static float signs(const float *z, size_t n, uint8_t *code) {
+  static const uint32_t weights[4] = {1, 2, 4, 8};
+  const uint32x4_t bits = vld1q_u32(weights);
+  float32x4_t sum = vdupq_n_f32(0);
+  for (size_t i = 0; i < n; i += 8) {
+    float32x4_t low = vld1q_f32(z + i), high = vld1q_f32(z + i + 4);
+    uint32_t l = vaddvq_u32(vandq_u32(vcgezq_f32(low), bits)), h = vaddvq_u32(vandq_u32(vcgezq_f32(high), bits));
+    code[i / 8] = (uint8_t)(l | h << 4);
+    sum = vaddq_f32(sum, vaddq_f32(vabsq_f32(low), vabsq_f32(high)));
+  }
+  return vaddvq_f32(sum);
+}
+
+static float levels(const float *z, size_t n, float inverse, float *yy) {
+  float32x4_t dots = vdupq_n_f32(0), squares = dots;
+  for (size_t i = 0; i < n; i += 4) {
+    float32x4_t x = vld1q_f32(z + i);
+    float32x4_t level = vaddq_f32(vmulq_n_f32(x, inverse), vdupq_n_f32(8));
+    level = vminq_f32(vmaxq_f32(level, vdupq_n_f32(0)), vdupq_n_f32(15));
+    float32x4_t y = vsubq_f32(vrndq_f32(level), vdupq_n_f32(7.5f));
+    dots = vfmaq_f32(dots, y, x);
+    squares = vfmaq_f32(squares, y, y);
+  }
+  *yy = vaddvq_f32(squares);
+  return vaddvq_f32(dots);
+}
+
 static uint64_t read_bytes(const void *p, size_t n) {
   const uint8_t *bytes = p;
   uint8x16_t s0 = vdupq_n_u8(0), s1 = s0;
@@ -278,6 +312,9 @@ const bsv_kernels bsv_kernels_neon = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .signs = signs,
+    .levels = levels,
+    .arrange1 = bsv_arrange32,
     .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

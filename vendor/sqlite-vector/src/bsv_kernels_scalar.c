@@ -196,6 +196,42 @@ static size_t coarse4(const bsv_coarse_query *query, const uint8_t *blocks, size
   return n;
 }
 
+static float signs(const float *z, size_t n, uint8_t *code) {
+  float lanes[LANES] = {0};
+  for (size_t i = 0; i < n; i += 8) {
+    unsigned byte = 0;
+    for (unsigned b = 0; b < 8; b++) {
+      byte |= (unsigned)(z[i + b] >= 0) << b;
+      lanes[b] += fabsf(z[i + b]);
+    }
+    code[i / 8] = (uint8_t)byte;
+  }
+  return sum_lanes(lanes);
+}
+
+static float levels(const float *z, size_t n, float inverse, float *yy) {
+  float dots[LANES] = {0}, squares[LANES] = {0};
+  for (size_t i = 0; i < n; i += 8) {
+    for (size_t b = 0; b < 8; b++) {
+      float level = z[i + b] * inverse + 8.0f;
+      level = level < 0 ? 0 : level;
+      level = level > 15 ? 15 : level;
+      float y = (float)(int)level - 7.5f;
+      dots[b] += y * z[i + b];
+      squares[b] += y * y;
+    }
+  }
+  *yy = sum_lanes(squares);
+  return sum_lanes(dots);
+}
+
+static void arrange1(const uint8_t *payloads, size_t stride, size_t code_bytes, uint8_t *block) {
+  for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
+    uint8_t *out = block + bsv_block_position(i);
+    for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payloads[i * stride + j];
+  }
+}
+
 static uint64_t read_bytes(const void *p, size_t n) {
   const uint8_t *bytes = p;
   uint64_t sums[4] = {0};
@@ -221,6 +257,9 @@ const bsv_kernels bsv_kernels_scalar = {
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,
+    .signs = signs,
+    .levels = levels,
+    .arrange1 = arrange1,
     .read = read_bytes,
     .hadamard = bsv_hadamard,
 };

@@ -387,7 +387,7 @@ int bsv_open_view(bsv_conn *conn, const bsv_column *column, bsv_view **view) {
   const bsv_codec *codec = &column->codec;
   *view = bsv_cache_find(conn->cache, codec->lineage, codec->stamp, &base);
   if (*view != NULL) return SQLITE_OK;
-  int rc = bsv_view_load(conn->cache, conn->db, column->own_shadow, codec, (size_t)column->dim, base, view);
+  int rc = bsv_view_load(conn->cache, conn->kernels, conn->db, column->own_shadow, codec, (size_t)column->dim, base, view);
   if (rc == SQLITE_OK && base != NULL && base->row_sets != NULL) { /* rows were loaded by option: keep them so */
     bsv_source source = {.column = (bsv_column *)column};
     bsv_idset changed = {0};

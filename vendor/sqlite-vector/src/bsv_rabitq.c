@@ -111,20 +111,6 @@ static void put_u16(uint8_t *out, uint16_t x) {
   out[1] = (uint8_t)(x >> 8);
 }
 
-/* 1 bit: the signs, the lowest bit first. Returns <y, z>; <y, y> is n. */
-static double code_signs(const float *z, size_t n, uint8_t *code) {
-  float lanes[8] = {0};
-  for (size_t i = 0; i < n; i += 8) {
-    unsigned byte = 0;
-    for (unsigned b = 0; b < 8; b++) {
-      byte |= (unsigned)(z[i + b] >= 0) << b;
-      lanes[b] += fabsf(z[i + b]);
-    }
-    code[i / 8] = (uint8_t)byte;
-  }
-  return (double)((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + (double)((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
 /* The level of an element in steps of 1 / inverse, 0 to 15. */
 static inline int level_of(float z, float inverse) {
   float level = z * inverse + 8.0f;
@@ -138,26 +124,18 @@ static inline int level_of(float z, float inverse) {
 ** standard deviations for 16 levels: Max, 1960) and keeps that whose code is nearest in angle.
 ** Returns <y, z> and writes <y, y>.
 */
-static double code_levels(const float *z, size_t n, double length, uint8_t *code, double *yy) {
+static double code_levels(const bsv_kernels *kernels, const float *z, size_t n, double length, uint8_t *code, double *yy) {
   static const float steps[] = {0.24f, 0.28f, 0.31f, 0.3352f, 0.37f, 0.42f};
   double best = -1, best_yz = 0;
   float best_inverse = 0, deviation = (float)(length / sqrt((double)n));
   for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
-    float inverse = 1.0f / (steps[s] * deviation), yz[8] = {0}, squares[8] = {0};
-    for (size_t i = 0; i < n; i += 8) {
-      for (size_t b = 0; b < 8; b++) {
-        float y = (float)level_of(z[i + b], inverse) - 7.5f;
-        yz[b] += y * z[i + b];
-        squares[b] += y * y;
-      }
-    }
-    double sum_yz = 0, sum_yy = 0;
-    for (size_t b = 0; b < 8; b++) sum_yz += (double)yz[b], sum_yy += (double)squares[b];
-    if (sum_yz * sum_yz > best * sum_yy) {
-      best = sum_yz * sum_yz / sum_yy;
+    float inverse = 1.0f / (steps[s] * deviation), sum_yy;
+    double sum_yz = (double)kernels->levels(z, n, inverse, &sum_yy);
+    if (sum_yz * sum_yz > best * (double)sum_yy) {
+      best = sum_yz * sum_yz / (double)sum_yy;
       best_yz = sum_yz;
       best_inverse = inverse;
-      *yy = sum_yy;
+      *yy = (double)sum_yy;
     }
   }
   for (size_t i = 0; i < n; i += 8) {
@@ -189,7 +167,11 @@ void bsv_rabitq_encode(const bsv_rabitq *rabitq, const float *vector, float *scr
     if (rr > 0) {
       double yy = (double)n, yz;
       rotate(rabitq, z);
-      yz = rabitq->bits == 1 ? code_signs(z, n, payload) : code_levels(z, n, sqrt(rr), payload, &yy);
+      if (rabitq->bits == 1) {
+        yz = (double)rabitq->kernels->signs(z, n, payload);
+      } else {
+        yz = code_levels(rabitq->kernels, z, n, sqrt(rr), payload, &yy);
+      }
       f = yz > 0 ? rr / yz : 0;
       double cosine_sq = yz * yz / (yy * rr);
       if (cosine_sq < 1) *noise = (float)sqrt(yy * (1 - cosine_sq) / (double)n);
@@ -285,26 +267,27 @@ void bsv_rabitq_query_clear(bsv_rabitq_query *query) {
 /* Factors of a row that is not there: its estimate is infinite. */
 static const uint8_t absent_factors[4] = {0x00, 0x00, 0x80, 0x7f};
 
-void bsv_rabitq_arrange(unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride, size_t n, uint8_t *blocks) {
-  size_t block_bytes = bsv_block_bytes(code_bytes);
-  for (size_t first = 0; first < n; first += BSV_BLOCK_ROWS, blocks += block_bytes) {
+static void arrange_row(unsigned bits, size_t code_bytes, const uint8_t *payload, unsigned row, uint8_t *block) {
+  if (bits == 1) {
+    uint8_t *out = block + bsv_block_position(row);
+    for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payload ? payload[j] : 0;
+  } else {
+    static const uint8_t zero[4] = {0};
+    uint8_t *out = block + 4 * row;
+    for (size_t j = 0; j < code_bytes; j += 4) memcpy(out + BSV_BLOCK_ROWS * j, payload ? payload + j : zero, 4);
+  }
+}
+
+void bsv_rabitq_arrange(const bsv_kernels *kernels, unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride,
+                        size_t n, uint8_t *blocks) {
+  for (size_t first = 0; first < n; first += BSV_BLOCK_ROWS, blocks += bsv_block_bytes(code_bytes)) {
     uint8_t *factors = blocks + BSV_BLOCK_ROWS * code_bytes;
+    int whole = bits == 1 && n - first >= BSV_BLOCK_ROWS;
+    if (whole) kernels->arrange1(payloads + first * stride, stride, code_bytes, blocks);
     for (unsigned i = 0; i < BSV_BLOCK_ROWS; i++) {
-      const uint8_t *payload = payloads + (first + i) * stride, *from = absent_factors;
-      if (first + i < n) {
-        from = payload + code_bytes;
-        if (bits == 1) {
-          uint8_t *out = blocks + bsv_block_position(i);
-          for (size_t j = 0; j < code_bytes; j++) out[BSV_BLOCK_ROWS * j] = payload[j];
-        } else {
-          uint8_t *out = blocks + 4 * i;
-          for (size_t j = 0; j < code_bytes; j += 4) memcpy(out + BSV_BLOCK_ROWS * j, payload + j, 4);
-        }
-      } else if (bits == 1) {
-        for (size_t j = 0; j < code_bytes; j++) blocks[BSV_BLOCK_ROWS * j + bsv_block_position(i)] = 0;
-      } else {
-        for (size_t j = 0; j < code_bytes; j += 4) memset(blocks + BSV_BLOCK_ROWS * j + 4 * i, 0, 4);
-      }
+      const uint8_t *payload = first + i < n ? payloads + (first + i) * stride : NULL;
+      const uint8_t *from = payload ? payload + code_bytes : absent_factors;
+      if (!whole) arrange_row(bits, code_bytes, payload, i, blocks);
       memcpy(factors + 2 * i, from, 2);
       memcpy(factors + 64 + 2 * i, from + 2, 2);
     }

@@ -65,6 +65,6 @@ void bsv_rabitq_query_clear(bsv_rabitq_query *query);
 ** that fill up the last block get factors that no limit lets through. `blocks` is room for
 ** ceil(n / 32) blocks.
 */
-void bsv_rabitq_arrange(unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride, size_t n, uint8_t *blocks);
+void bsv_rabitq_arrange(const bsv_kernels *kernels, unsigned bits, size_t code_bytes, const uint8_t *payloads, size_t stride, size_t n, uint8_t *blocks);
 
 #endif

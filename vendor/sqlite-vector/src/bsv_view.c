@@ -1,4 +1,8 @@
 /* Loading of views: chunks from the shadow table, arranged for scanning. */
+#if defined(__linux__) && !defined(_DEFAULT_SOURCE)
+#define _DEFAULT_SOURCE 1 /* madvise() beside strict C */
+#endif
+
 #include "bsv_view.h"
 
 #include <string.h>
@@ -51,6 +55,7 @@ typedef struct chunk_header {
 
 typedef struct view_builder {
   bsv_cache *cache;
+  const bsv_kernels *kernels;
   sqlite3 *db;
   const char *shadow;
   unsigned bits;
@@ -142,7 +147,8 @@ static int build_chunk(view_builder *builder, sqlite3_stmt *stmt, bsv_view_chunk
   chunk->arena->references++;
   chunk->blocks = memory;
   chunk->ids = (int64_t *)(void *)(chunk + 1);
-  bsv_rabitq_arrange(builder->bits, builder->code_bytes, records + BSV_RECORD_HEADER, builder->record_bytes, n, chunk->blocks);
+  bsv_rabitq_arrange(builder->kernels, builder->bits, builder->code_bytes, records + BSV_RECORD_HEADER, builder->record_bytes, n,
+                     chunk->blocks);
   *out = chunk;
   for (size_t i = 0; i < n; i++) {
     chunk->ids[i] = bsv_record_rowid(records + i * builder->record_bytes);
@@ -228,9 +234,9 @@ static void view_complete(bsv_view *view) {
   }
 }
 
-int bsv_view_load(bsv_cache *cache, sqlite3 *db, const char *shadow, const bsv_codec *codec, size_t dim, bsv_view *base,
-                  bsv_view **view) {
-  view_builder builder = {.cache = cache, .db = db, .shadow = shadow};
+int bsv_view_load(bsv_cache *cache, const bsv_kernels *kernels, sqlite3 *db, const char *shadow, const bsv_codec *codec, size_t dim,
+                  bsv_view *base, bsv_view **view) {
+  view_builder builder = {.cache = cache, .kernels = kernels, .db = db, .shadow = shadow};
   *view = NULL;
   builder.bits = bsv_qtype_bits(codec->qtype);
   builder.record_bytes = (size_t)bsv_record_bytes(codec->qtype, dim);

@@ -74,7 +74,7 @@ typedef struct bsv_view {
 ** `base` is a former view of the same lineage, or NULL; chunks of it are shared where the versions
 ** are equal. SQLITE_CORRUPT when the table does not hold what the codec says.
 */
-int bsv_view_load(bsv_cache *cache, sqlite3 *db, const char *shadow, const bsv_codec *codec, size_t dim, bsv_view *base,
+int bsv_view_load(bsv_cache *cache, const bsv_kernels *kernels, sqlite3 *db, const char *shadow, const bsv_codec *codec, size_t dim, bsv_view *base,
                   bsv_view **view);
 
 /*
