@@ -287,7 +287,7 @@ fn a_graph_kept_up_through_changes_is_the_graph_of_a_fresh_index() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
-    for round in 0..60 {
+    for round in 0..25 {
         for _ in 0..1 + next(3) {
             let name = names[next(names.len())];
             if vault.root().join(name).exists() && next(4) == 0 {

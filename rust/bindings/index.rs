@@ -8,11 +8,14 @@ use pyo3::{prelude::*, types::PyDict};
 use super::{
     convert::{self, dict},
     errors::to_python,
+    links,
 };
 use crate::{
     embeddings,
     error::{Error, Result},
-    library, recover,
+    library,
+    links::Direction,
+    recover,
     registry::{self, SourceSpec},
     schema,
     scope::{Filters, Scope},
@@ -311,6 +314,74 @@ impl Index {
     fn tags(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<(String, usize)>> {
         let scope = Scope::new(&filters(options)?);
         detached(py, || self.store.read(|conn| library::tags(conn, &scope)))
+    }
+
+    /// The notes around the one that a reference names, along links.
+    fn links<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &str,
+        depth: usize,
+        direction: &str,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = Scope::new(&filters(options)?);
+        let direction = Direction::from_word(direction).map_err(|error| to_python(&error))?;
+        let found =
+            detached(py, || self.store.read(|conn| links::walk(conn, reference, depth, direction, &scope, limit)))?;
+        found.to_dict(py)
+    }
+
+    /// Notes in scope without links, newest first, and how many there are in all.
+    fn orphans<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (rows, total) = detached(py, || {
+            self.store.read(|conn| {
+                let (ids, total) = crate::links::orphans(conn, &scope, limit)?;
+                Ok((links::listed(conn, ids)?, total))
+            })
+        })?;
+        Ok((rows.iter().map(|row| convert::document(py, row)).collect::<PyResult<_>>()?, total))
+    }
+
+    /// Links in notes in scope that lead to no note, and how many there are in all.
+    fn broken_links<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (found, notes, total) = detached(py, || self.store.read(|conn| links::broken(conn, &scope, limit)))?;
+        let shown = found.iter().filter_map(|link| links::broken_link(py, link, &notes).transpose());
+        Ok((shown.collect::<PyResult<_>>()?, total))
+    }
+
+    /// Notes in scope with the numbers of notes that link to them and that they link to, those with most first, and how many
+    /// there are in all.
+    fn hubs<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<(Bound<'py, PyDict>, usize, usize)>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (rows, total) = detached(py, || {
+            self.store.read(|conn| {
+                let (hubs, total) = crate::links::hubs(conn, &scope, limit)?;
+                let found = hubs.into_iter().map(|hub| Ok((library::document(conn, hub.id)?, hub)));
+                Ok((found.collect::<Result<Vec<_>>>()?, total))
+            })
+        })?;
+        let shown = rows.iter().filter_map(|(row, hub)| row.as_ref().map(|row| (row, hub)));
+        let shown = shown.map(|(row, hub)| Ok((convert::document(py, row)?, hub.incoming, hub.outgoing)));
+        Ok((shown.collect::<PyResult<_>>()?, total))
     }
 
     /// Facts about the index file and the engine.

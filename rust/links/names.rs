@@ -61,7 +61,7 @@ pub fn of(document: &Document, source: SourceKind) -> Vec<Name> {
             add(NameKind::BearTitle, &document.title, first_part(&document.title));
             add(NameKind::Id, &document.id, fold(&document.id));
         }
-        SourceKind::Markdown => {
+        SourceKind::Markdown | SourceKind::Given => {
             let path = without_ending(&document.id);
             add(NameKind::Path, path, last_part(path));
             // Most notes are titled as their file is called; a second name would say nothing.

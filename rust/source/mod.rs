@@ -75,7 +75,7 @@ impl Default for SourceOptions {
 
 /// Bytes that change whenever anything of a document that the index holds may have changed: text, title, tags, dates
 /// or flags. Only equality has a meaning.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ChangeMark(pub Box<[u8]>);
 
 /// One listed document: its id within the source and its change mark.
@@ -109,7 +109,7 @@ pub struct Listing {
 }
 
 /// One document as the index wants it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// As in [`Entry::id`].
     pub id: String,
