@@ -415,7 +415,7 @@ class Index:
                 )
         return stale, notices
 
-    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], None], stop: threading.Event) -> None:
+    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], object], stop: threading.Event) -> None:
         """Follows the registered sources: syncs and embeds after every change, until `stop` is set.
 
         Args:
