@@ -154,10 +154,8 @@ impl Store {
             let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if tables == 0 {
                 schema::create(&tx)?;
-            } else if version < schema::SCHEMA_VERSION {
-                if schema::upgrade(&tx, version)? {
-                    documents::refill(&tx)?;
-                }
+            } else if version < schema::SCHEMA_VERSION && schema::upgrade(&tx, version)? {
+                documents::refill(&tx)?;
             }
             tx.commit()?;
             Ok(())

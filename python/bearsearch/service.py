@@ -415,7 +415,7 @@ class Index:
                 )
         return stale, notices
 
-    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], None], stop: threading.Event) -> None:
+    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], object], stop: threading.Event) -> None:
         """Follows the registered sources: syncs and embeds after every change, until `stop` is set.
 
         Args:
@@ -671,6 +671,14 @@ class Index:
             hits=tuple(_hit(rank, hit) for rank, hit in enumerate(response["hits"], 1)),
             notices=tuple(notices),
         )
+
+    def embed_query(self, query: str) -> NDArray[np.float32]:
+        """The embedding that `search` would use for a query: float32 of the model's dimension, unit length.
+
+        Raises:
+            ModelError: No model can be loaded.
+        """
+        return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
 
     def _embed_queries(
         self, queries: list[str], *, wait: bool

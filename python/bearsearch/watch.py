@@ -1,7 +1,7 @@
 """Following the sources: an index that is brought up to date whenever a file of a source changes.
 
-Needs the package `watchfiles` (extra `bearsearch[watch]`). What a change means is not decided here: each one is answered
-by an ordinary sync, which compares for itself.
+Needs the package `watchfiles` (extra `bearsearch[watch]`). What a change means is not decided here: each one is
+answered by an ordinary sync, which compares for itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def follow(
     *,
     sync: Callable[[], SyncReport],
     embed: Callable[[], EmbedReport],
-    on_report: Callable[[SyncReport, EmbedReport | None], None],
+    on_report: Callable[[SyncReport, EmbedReport | None], object],
     stop: threading.Event,
 ) -> None:
     """Syncs and embeds after every change of a source, until `stop` is set.

@@ -26,7 +26,7 @@ __all__ = ["command"]
     "index",
     short_help="Bring the index up to date.",
     cls=Command,
-    example="bearsearch index\nbearsearch index --vault ~/Notes\nbearsearch index --rebuild=embeddings\nbearsearch index --watch",
+    example="bearsearch index\nbearsearch index --vault ~/Notes --watch\nbearsearch index --rebuild=embeddings",
 )
 @click.argument("paths", nargs=-1, metavar="")
 @click.option(
