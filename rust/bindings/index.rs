@@ -85,12 +85,7 @@ fn given(documents: Vec<(String, String, String, Vec<String>)>) -> Box<dyn Sourc
         title,
         text,
         tags,
-        created_at_ms: None,
-        updated_at_ms: None,
-        archived: false,
-        pinned: false,
-        locked: false,
-        url: None,
+        ..Document::default()
     };
     Box::new(GivenSource::new(documents.into_iter().map(document).collect()))
 }
@@ -363,25 +358,17 @@ impl Index {
         Ok((shown.collect::<PyResult<_>>()?, total))
     }
 
-    /// Notes in scope with the numbers of notes that link to them and that they link to, those with most first, and how many
-    /// there are in all.
+    /// Notes in scope with links, those with most first, and how many there are in all; each with `incoming` and `outgoing`,
+    /// the numbers of notes that link to it and that it links to.
     fn hubs<'py>(
         &self,
         py: Python<'py>,
         options: &Bound<'py, PyDict>,
         limit: usize,
-    ) -> PyResult<(Vec<(Bound<'py, PyDict>, usize, usize)>, usize)> {
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
         let scope = Scope::new(&filters(options)?);
-        let (rows, total) = detached(py, || {
-            self.store.read(|conn| {
-                let (hubs, total) = crate::links::hubs(conn, &scope, limit)?;
-                let found = hubs.into_iter().map(|hub| Ok((library::document(conn, hub.id)?, hub)));
-                Ok((found.collect::<Result<Vec<_>>>()?, total))
-            })
-        })?;
-        let shown = rows.iter().filter_map(|(row, hub)| row.as_ref().map(|row| (row, hub)));
-        let shown = shown.map(|(row, hub)| Ok((convert::document(py, row)?, hub.incoming, hub.outgoing)));
-        Ok((shown.collect::<PyResult<_>>()?, total))
+        let (rows, total) = detached(py, || self.store.read(|conn| links::hubs(conn, &scope, limit)))?;
+        Ok((rows.iter().map(|row| links::hub(py, row)).collect::<PyResult<_>>()?, total))
     }
 
     /// Facts about the index file and the engine.

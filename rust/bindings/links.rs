@@ -9,7 +9,7 @@ use super::convert::{self, dict};
 use crate::{
     error::Result,
     library::{self, DocumentRow},
-    links::{self, Broken, Direction, Hop, Walk},
+    links::{self, Broken, Direction, Hop, Hub, Walk},
     scope::Scope,
 };
 
@@ -57,6 +57,21 @@ pub fn broken(
     Ok((found, notes, total))
 }
 
+/// Notes with most links, and how many there are with any.
+pub fn hubs(conn: &Connection, scope: &Scope, limit: usize) -> Result<(Vec<(DocumentRow, Hub)>, usize)> {
+    let (hubs, total) = links::hubs(conn, scope, limit)?;
+    let rows = hubs.into_iter().map(|hub| Ok(library::document(conn, hub.id)?.map(|row| (row, hub))));
+    Ok((rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect(), total))
+}
+
+/// A note with the numbers of its neighbours.
+pub fn hub<'py>(py: Python<'py>, (row, hub): &(DocumentRow, Hub)) -> PyResult<Bound<'py, PyDict>> {
+    let dict = convert::document(py, row)?;
+    dict.set_item("incoming", hub.incoming)?;
+    dict.set_item("outgoing", hub.outgoing)?;
+    Ok(dict)
+}
+
 /// Notes by row id, in their order, without those that are gone.
 pub fn listed(conn: &Connection, ids: impl IntoIterator<Item = i64>) -> Result<Vec<DocumentRow>> {
     let rows = ids.into_iter().map(|id| library::document(conn, id));
@@ -95,9 +110,9 @@ impl Found {
             return Ok(None);
         };
         Ok(Some(dict!(py, {
-            "from": reference(from),
+            "from_note": reference(from),
             "from_title": &from.title,
-            "to": reference(to),
+            "to_note": reference(to),
             "to_title": &to.title,
             "direction": hop.direction.as_str(),
             "text": &hop.text,
@@ -118,7 +133,7 @@ pub fn broken_link<'py>(
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(from) = notes.get(&link.from_id) else { return Ok(None) };
     Ok(Some(dict!(py, {
-        "from": reference(from),
+        "from_note": reference(from),
         "from_title": &from.title,
         "target": &link.target,
         "text": &link.text,
