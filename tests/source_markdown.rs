@@ -250,14 +250,15 @@ fn every_encoding_is_read_and_line_ends_stay() {
 }
 
 #[test]
-fn titles_come_from_the_heading_or_else_the_file() {
+fn titles_come_from_the_front_matter_or_the_heading_or_else_the_file() {
     let vault = Vault::new();
     vault.write("heading.md", "intro\n\n# The heading #\n\ntext\n");
-    vault.write("front.md", "---\ntitle: not yet\n# comment\n---\n# After front matter\n");
+    vault.write("front.md", "---\nstatus: draft\n# comment\n---\n# After front matter\n");
+    vault.write("named.md", "---\ntitle: Named there\n---\n# Heading of it\n");
     vault.write("Plain v1.2.md", "## \n\njust text\n\n## Deeper\n");
     vault.write("code.md", "```\n# comment\n```\n");
     let titles: Vec<String> = documents(&mut vault.open()).into_values().map(|document| document.title).collect();
-    assert_eq!(titles, ["Plain v1.2", "code", "After front matter", "The heading"]);
+    assert_eq!(titles, ["Plain v1.2", "code", "After front matter", "The heading", "Named there"]);
 }
 
 #[test]
