@@ -147,6 +147,9 @@ CREATE VIRTUAL TABLE words_vocabulary USING fts5vocab (words, row);
 
 /// What notes say beside their words (`properties`, `attachments`), and how they hang together (`links`). New in version 4.
 const GRAPH: &str = r"
+-- Patterns that this source alone leaves out, in gitignore syntax, one per line.
+ALTER TABLE sources ADD COLUMN exclude TEXT NOT NULL DEFAULT '';
+
 ALTER TABLE documents ADD COLUMN tasks_open INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE documents ADD COLUMN tasks_done INTEGER NOT NULL DEFAULT 0;
 
