@@ -133,6 +133,16 @@ fn hidden_and_ignored_files_are_left_out() {
 }
 
 #[test]
+fn a_note_whose_text_is_in_a_cloud_is_counted_and_named() {
+    let vault = Vault::with(&["a.md", "sub/.b.md.icloud", ".picture.png.icloud", ".trash/.c.md.icloud"]);
+    let listing = vault.open().list().unwrap();
+    assert_eq!(listing.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a.md"]);
+    assert_eq!(listing.kept, ["sub/b.md"]);
+    assert_eq!(listing.skipped.len(), 1, "{:?}", listing.skipped);
+    assert!(listing.skipped[0].reason.starts_with("its text is only in the cloud"), "{:?}", listing.skipped);
+}
+
+#[test]
 fn ignore_files_above_the_root_mean_nothing() {
     let vault = Vault::with(&["a.md"]);
     fs::create_dir(vault.outside.path().join(".git")).unwrap();

@@ -64,6 +64,11 @@ where
     value.extract::<T>().map_err(Into::into)
 }
 
+fn source_kind(word: &str) -> PyResult<SourceKind> {
+    SourceKind::from_word(word)
+        .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{word}\""))))
+}
+
 fn filters(options: &Bound<'_, PyDict>) -> PyResult<Filters> {
     Ok(Filters {
         sources: field(options, "sources")?,
@@ -104,6 +109,19 @@ impl Index {
         rows.iter().map(|row| convert::source_row(py, row)).collect()
     }
 
+    /// Makes a source belong to every call, before anything is read of it; returns its name.
+    fn add_source(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        path: PathBuf,
+        name: Option<String>,
+        exclude: Option<Vec<String>>,
+    ) -> PyResult<String> {
+        let spec = SourceSpec { kind: source_kind(kind)?, path, name, register: true };
+        detached(py, || registry::add(&self.store, &spec, exclude.as_deref()))
+    }
+
     /// Forgets a source and everything that came from it.
     fn remove_source(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         detached(py, || registry::remove(&self.store, name))
@@ -116,9 +134,7 @@ impl Index {
         settings: &Bound<'py, PyDict>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let kind: String = field(settings, "kind")?;
-        let kind = SourceKind::from_word(&kind)
-            .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{kind}\""))))?;
+        let kind = source_kind(&field::<String>(settings, "kind")?)?;
         let spec = SourceSpec {
             kind,
             path: PathBuf::from(field::<String>(settings, "path")?),
@@ -145,9 +161,9 @@ impl Index {
         // The exception that the progress function raised, Ctrl-C among them, is what the caller gets.
         let mut raised = None;
         let outcome = py.detach(|| {
-            let open = || match given {
+            let open = |wanted| match given {
                 Some(source) => Ok(source),
-                None => source::open(spec.kind, &spec.path, options.source.clone()),
+                None => source::open(spec.kind, &spec.path, wanted),
             };
             sync::sync_with(&self.store, &spec, open, &options, &mut |done, total| {
                 let called = Python::attach(|py| {

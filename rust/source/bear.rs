@@ -81,7 +81,7 @@ impl Source for BearSource {
         *listed = Identities::of(&notes);
         let entry = |note: ListedNote| Entry { id: listed.id_of(note.pk, note.identifier), mark: note.mark };
         let entries = notes.into_iter().map(entry).collect();
-        Ok(Listing { entries, skipped: Vec::new(), warnings })
+        Ok(Listing { entries, warnings, ..Listing::default() })
     }
 
     fn read(&mut self, ids: &[String]) -> Result<Batch> {

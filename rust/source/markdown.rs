@@ -2,6 +2,7 @@
 //!
 //! Which files are notes: `walk`. Reading one of them safely: `file`. Here: how a file becomes a document.
 
+mod evicted;
 mod file;
 mod graph;
 mod walk;
@@ -150,6 +151,14 @@ impl Source for MarkdownSource {
         }
         Ok(batch)
     }
+}
+
+/// Reads the user's patterns for their syntax alone.
+///
+/// # Errors
+/// [`Error::Usage`] for one that cannot be read.
+pub fn check_patterns(root: &Path, patterns: &[String]) -> Result<()> {
+    walk::exclusions(root, patterns).map(drop)
 }
 
 /// When the file was made and last written. A file that was copied or checked out is born later than its text was last

@@ -104,6 +104,9 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// What was left out because it could not be read. Trashed, deleted and excluded documents do not count.
     pub skipped: Vec<Skipped>,
+    /// Ids of documents that are there and cannot be read just now, because their text is elsewhere: the index keeps what it has
+    /// of them. They are in `skipped`, too.
+    pub kept: Vec<String>,
     /// Sentences a person should see, such as "tags are unavailable: ...".
     pub warnings: Vec<String>,
 }
@@ -182,6 +185,14 @@ pub trait Source: Send {
     /// # Errors
     /// As for [`list`](Self::list).
     fn read(&mut self, ids: &[String]) -> Result<Batch>;
+}
+
+/// Reads patterns of paths below `root` for their syntax alone.
+///
+/// # Errors
+/// [`Error::Usage`] for one that cannot be read.
+pub fn check_patterns(root: &std::path::Path, patterns: &[String]) -> Result<()> {
+    markdown::check_patterns(root, patterns)
 }
 
 /// Opens the source of `kind` at `path`.
