@@ -18,12 +18,26 @@ from bearsearch.types import (
     Note,
     NoteSummary,
     SearchResult,
+    SourceEntry,
     SourceReport,
     SyncReport,
     Tag,
 )
 
-__all__ = ["count", "date", "get", "notes", "search", "search_remarks", "size", "status", "sync", "tags"]
+__all__ = [
+    "count",
+    "date",
+    "get",
+    "notes",
+    "search",
+    "search_remarks",
+    "size",
+    "source",
+    "sources",
+    "status",
+    "sync",
+    "tags",
+]
 
 _INDENT = "    "
 _MINIMUM_WIDTH = 20  # narrower terminals get long lines: one word per line reads worse
@@ -185,6 +199,26 @@ def sync(report: SyncReport, embedding: EmbedReport | None, *, style: Style = PL
     text += f"{count(report.chunks, 'passage')} in the index, {report.elapsed_ms:,.0f} ms\n"
     if embedding is not None:
         text += _embedding(embedding, style)
+    return text
+
+
+def source(report: SourceReport, *, style: Style = PLAIN) -> str:
+    """What `source add` read."""
+    return _source(report, False, style)
+
+
+def sources(entries: Sequence[SourceEntry], *, style: Style = PLAIN) -> str:
+    """Each source: its name, kind and notes, its path and patterns, and what could not be read and why."""
+    text = ""
+    for entry in entries:
+        skipped = f", {count(len(entry.skipped), 'file')} skipped" if entry.skipped else ""
+        text += f"{style.title(on_one_line(entry.name))} ({entry.kind}): {count(entry.documents, 'note')}{skipped}\n"
+        text += f"{_INDENT}{on_one_line(entry.path)}\n"
+        if entry.exclude:
+            text += f"{_INDENT}{style.dim('without ' + on_one_line(' '.join(entry.exclude)))}\n"
+        text += f"{_INDENT}{style.warning(on_one_line(entry.error))}\n" if entry.error else ""
+        text += "".join(f"{_INDENT}skipped {on_one_line(what)}: {on_one_line(why)}\n" for what, why in entry.skipped)
+        text += "".join(f"{_INDENT}{style.warning(on_one_line(warning))}\n" for warning in entry.warnings)
     return text
 
 
