@@ -103,6 +103,7 @@ def test_a_terminal_gets_colour_links_and_wrapped_passages(home: Path, vault: Pa
     text = on_a_terminal(arguments, {})
 
     assert "\x1b[1;33msourdough\x1b[0m" in text
+    assert f"\x1b]8;;{(vault / 'Bread.md').as_uri()}\x1b\\" in text
     for wish in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in on_a_terminal(arguments, wish)
 

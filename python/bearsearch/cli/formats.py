@@ -1,14 +1,14 @@
-"""How each kind of value that is a list of notes is printed in each output format."""
+"""How each kind of value that is a list is printed in each output format."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bearsearch.render import as_json, as_markdown, as_text, as_xml
 from bearsearch.render.style import Style
-from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult
+from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
-__all__ = ["GET", "LIST", "SEARCH", "Formats"]
+__all__ = ["GET", "LIST", "SEARCH", "TAGS", "Formats"]
 
 T = TypeVar("T")
 
@@ -22,7 +22,8 @@ class Formats(Generic[T]):
     """Key of the document's list, whose entries `jsonl` prints one per line."""
     markdown: Callable[[T], str]
     xml: Callable[[T], str]
-    notes: Callable[[T], Sequence[Hit | Note | NoteSummary]]
+    names: Callable[[T], Iterable[str]]
+    """What `files` prints one per line, to be an argument of the next command."""
     text: Callable[..., str]
     """Takes the value, and `style` and the command's own wishes by name."""
 
@@ -38,10 +39,14 @@ class Formats(Generic[T]):
             case "xml":
                 return self.xml(value)
             case "files":
-                # What `get` takes, and no two notes share.
-                return "".join(f"{note.source}:{note.id}\n" for note in self.notes(value))
+                return "".join(f"{name}\n" for name in self.names(value))
             case _:
                 return self.text(value, style=style, **wishes)
+
+
+def _names(notes: Sequence[Hit | Note | NoteSummary]) -> Iterable[str]:
+    # What `get` takes, and no two notes share.
+    return (f"{note.source}:{note.id}" for note in notes)
 
 
 SEARCH = Formats[SearchResult](
@@ -49,7 +54,7 @@ SEARCH = Formats[SearchResult](
     entries="hits",
     markdown=as_markdown.search,
     xml=as_xml.search,
-    notes=lambda result: result.hits,
+    names=lambda result: _names(result.hits),
     text=as_text.search,
 )
 GET = Formats[GetResult](
@@ -57,7 +62,7 @@ GET = Formats[GetResult](
     entries="notes",
     markdown=as_markdown.get,
     xml=as_xml.get,
-    notes=lambda result: result.notes,
+    names=lambda result: _names(result.notes),
     text=as_text.get,
 )
 LIST = Formats[ListResult](
@@ -65,6 +70,14 @@ LIST = Formats[ListResult](
     entries="notes",
     markdown=as_markdown.notes,
     xml=as_xml.notes,
-    notes=lambda result: result.notes,
+    names=lambda result: _names(result.notes),
     text=as_text.notes,
+)
+TAGS = Formats[Sequence[Tag]](
+    document=as_json.tags,
+    entries="tags",
+    markdown=as_markdown.tags,
+    xml=as_xml.tags,
+    names=lambda tags: (tag.name for tag in tags),
+    text=as_text.tags,
 )
