@@ -1,4 +1,4 @@
-"""`bearsearch links`: the notes around one note, and what stands out in the graph. Exits with 1 when nothing is found."""
+"""`bearsearch links`: the notes around one note, or a report of all links. Exits with 1 when nothing is found."""
 
 import sys
 from typing import TYPE_CHECKING, Literal, cast

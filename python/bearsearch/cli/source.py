@@ -4,7 +4,8 @@ import sys
 
 import click
 
-from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options, write_options
+from bearsearch.cli import complete
+from bearsearch.cli.options import Command, GlobalOptions, Group, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.cli.progress import progress_bar
 from bearsearch.errors import SourceError
@@ -12,16 +13,12 @@ from bearsearch.errors import SourceError
 __all__ = ["command"]
 
 
-class Sources(click.Group):
-    """A group that shows its own options and the global ones like every command."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under two headings, and the commands below."""
-        write_options(self, ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-
-@click.group("source", cls=Sources, short_help="Add, list and remove folders and libraries.")
+@click.group(
+    "source",
+    cls=Group,
+    short_help="Add, list and remove folders and libraries.",
+    example="bearsearch source add ~/Notes --exclude 'archive/'\nbearsearch source list",
+)
 @global_options
 def command() -> None:
     """Manage the folders of Markdown and the Bear databases that every call reads.
@@ -34,9 +31,10 @@ def command() -> None:
     "add",
     short_help="Add a folder of Markdown or a Bear database.",
     cls=Command,
-    example="bearsearch source add ~/Notes\nbearsearch source add ~/Work --name work --exclude 'archive/' --exclude '*.tmp.md'",
+    example="bearsearch source add ~/Notes\n"
+    "bearsearch source add ~/Work --name work --exclude 'archive/' --exclude '*.tmp.md'",
 )
-@click.argument("path")
+@click.argument("path", shell_complete=complete.paths("dir"))
 @click.option("--name", metavar="NAME", help="What in:NAME calls it; otherwise the folder's name.")
 @click.option(
     "--exclude", multiple=True, metavar="GLOB", help="Leave these paths out, in gitignore syntax; may be repeated."

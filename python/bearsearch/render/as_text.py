@@ -5,6 +5,7 @@ Control characters in notes are replaced throughout, so that a note cannot drive
 
 from collections.abc import Sequence
 from datetime import datetime
+from urllib.parse import unquote
 
 from bearsearch.render.style import PLAIN, Style, wrapped_lines
 from bearsearch.render.visible import for_terminal, on_one_line
@@ -18,6 +19,7 @@ from bearsearch.types import (
     Note,
     NoteSummary,
     SearchResult,
+    SettingValue,
     SourceEntry,
     SourceReport,
     SyncReport,
@@ -31,6 +33,8 @@ __all__ = [
     "notes",
     "search",
     "search_remarks",
+    "setting",
+    "settings",
     "size",
     "source",
     "sources",
@@ -40,6 +44,7 @@ __all__ = [
 ]
 
 _INDENT = "    "
+_LONG_VALUE = 40
 _MINIMUM_WIDTH = 20  # narrower terminals get long lines: one word per line reads worse
 
 
@@ -59,8 +64,22 @@ def _hit(hit: Hit, style: Style, explain: bool) -> str:
         rows.append(_INDENT + style.dim(_explanation(hit)))
     rows += (_INDENT + line for line in _snippet(hit, style))
     if hit.url:
-        rows.append(_INDENT + style.dim(_url(hit.url) or ""))
+        rows.append(_INDENT + style.dim(_place(hit.url, hit.line_hits[0] if hit.line_hits else hit.lines[0])))
     return "".join(row + "\n" for row in rows)
+
+
+def _place(url: str, line: int) -> str:
+    """Where a hit is: a link of its program, or for a plain file `PATH:LINE`, which editors and terminals open.
+
+    >>> _place("file:///notes/a%20b.md", 7)
+    '/notes/a b.md:7'
+    """
+    if not url.startswith("file://"):
+        return on_one_line(url)
+    path = unquote(url.removeprefix("file://"))
+    # A drive of Windows stands behind a slash in an address.
+    path = path[1:] if path[2:3] == ":" else path
+    return f"{on_one_line(path)}:{line}"
 
 
 def _snippet(hit: Hit, style: Style) -> list[str]:
@@ -178,6 +197,47 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
         if source.error:
             text += f"{_INDENT}{style.warning(on_one_line(source.error))}\n"
     return text
+
+
+def settings(values: Sequence[SettingValue], config_path: str, *, style: Style = PLAIN) -> str:
+    """Every setting on a line of its own: name, value, origin unless that is the default, and what it is.
+
+    Args:
+        values: Every setting.
+        config_path: The settings file, whether or not it exists.
+        style: What the output can show.
+    """
+    names = max((len(value.name) for value in values), default=0)
+    shown = [_shown(value) for value in values]
+    # A long path must not push every other line apart.
+    width = max((len(text) for text in shown if len(text) <= _LONG_VALUE), default=0)
+    text = f"{style.dim('settings file')}  {on_one_line(config_path)}\n\n"
+    for value, value_text in zip(values, shown, strict=True):
+        given = value.origin != "default"
+        name = f"{value.name:<{names}}"
+        origin = on_one_line(value.origin) if given else "default"
+        # The file is named once, at the top.
+        origin = "file" if origin.startswith("file ") else origin
+        text += f"{style.title(name) if given else name}  {value_text:<{width}}  "
+        text += f"{style.tag(origin) if given else style.dim(origin)}  {style.dim(value.help)}\n"
+    return text
+
+
+def _shown(value: SettingValue) -> str:
+    if value.value == "":
+        return '""'
+    return ", ".join(setting(value).splitlines()) or "-"
+
+
+def setting(value: SettingValue) -> str:
+    """The value alone: a list one entry per line, nothing for none."""
+    found = value.value
+    if found is None:
+        return ""
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    entries = found if isinstance(found, tuple) else (str(found),)
+    return "\n".join(on_one_line(entry) for entry in entries)
 
 
 def _background(value: BackgroundStatus | None) -> str:
