@@ -31,7 +31,7 @@ def call(tmp_path: Path, chain: Path, **arguments: Any) -> Any:
 
 
 def test_links_are_told_by_distance_with_ids_for_note_get(home: Path, tmp_path: Path, chain: Path) -> None:
-    result = call(tmp_path, chain, id="leaf 00", depth=2)
+    result = call(tmp_path, chain, note="leaf 00", depth=2)
     data = data_of(result)
 
     assert data["root"] == "chain:leaf 00.md"
@@ -44,7 +44,7 @@ def test_links_are_told_by_distance_with_ids_for_note_get(home: Path, tmp_path: 
 
 
 def test_a_reply_stays_small_and_says_what_it_leaves_out(home: Path, tmp_path: Path, chain: Path) -> None:
-    result = call(tmp_path, chain, id="hub", direction="out", limit=1000, depth=3)
+    result = call(tmp_path, chain, note="hub", direction="out", limit=1000, depth=3)
     data = data_of(result)
 
     told = sum(len(hops) for hops in data["hops"])
@@ -55,7 +55,7 @@ def test_a_reply_stays_small_and_says_what_it_leaves_out(home: Path, tmp_path: P
 
 
 def test_a_note_that_is_not_there_is_an_error_that_says_what_to_do(home: Path, tmp_path: Path, chain: Path) -> None:
-    result = call(tmp_path, chain, id="no such note")
+    result = call(tmp_path, chain, note="no such note")
 
     assert result.is_error
     assert "find it with note_search" in text_of(result)

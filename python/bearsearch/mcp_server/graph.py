@@ -38,7 +38,7 @@ class GraphTools:
 
     def note_links(
         self,
-        id: Annotated[str, Field(description="The note: an id from another tool, or its title.")],
+        note: Annotated[str, Field(description="The note: an id from another tool, or its title.")],
         depth: Annotated[int, Field(description="Steps to go along links, 1 to 3.")] = 1,
         direction: Annotated[
             Literal["out", "in", "both"], Field(description="out: its links; in: links to it; both: either.")
@@ -50,9 +50,9 @@ class GraphTools:
         Use it to find what belongs to a note that a search found, or how two notes hang together; read a note of the
         answer with note_get. `broken` lists links that lead to no note.
         """
-        found = self._library.index().links(from_model(id), depth=depth, direction=direction, limit=limit)
+        found = self._library.index().links(from_model(note), depth=depth, direction=direction, limit=limit)
         if found is None:
-            raise UsageError(f'no note has the id or title "{id}"; find it with note_search')
+            raise UsageError(f'no note has the id or title "{note}"; find it with note_search')
         told = _within_budget(found)
         document = as_json.links(told) | {"notices": list(found.notices)}
         text = "".join(for_model(line) + "\n" for line in as_graph.tree(told).splitlines())
