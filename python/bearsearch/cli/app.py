@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
     "demo": "bearsearch.cli.demo",
+    "eval": "bearsearch.cli.eval",
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
