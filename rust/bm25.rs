@@ -70,7 +70,8 @@ impl Group {
 
     /// Whether a chunk holds it in its heading or body.
     pub fn stands_in(&self, document: u32, chunk: u32) -> bool {
-        let held = |postings: &Postings| postings.chunks.binary_search_by_key(&(document, chunk), |e| (e.0, e.1)).is_ok();
+        let held =
+            |postings: &Postings| postings.chunks.binary_search_by_key(&(document, chunk), |e| (e.0, e.1)).is_ok();
         self.terms.iter().any(|(postings, _)| held(postings))
     }
 
@@ -184,11 +185,7 @@ impl<'a> Scorer<'a> {
     ///
     /// # Errors
     /// What `holds` returns.
-    pub fn top<E>(
-        &self,
-        limit: usize,
-        mut holds: impl FnMut(u32) -> Result<bool, E>,
-    ) -> Result<Vec<(u32, f32)>, E> {
+    pub fn top<E>(&self, limit: usize, mut holds: impl FnMut(u32) -> Result<bool, E>) -> Result<Vec<(u32, f32)>, E> {
         for prune in [true, false] {
             let (mut found, complete) = self.accumulate(if prune { limit } else { usize::MAX });
             let mut best = Vec::new();
@@ -422,7 +419,8 @@ mod tests {
                 terms: terms
                     .into_iter()
                     .map(|(list, weight)| {
-                        let list: Vec<_> = list.into_iter().map(|(document, count)| (document, f32::from(count))).collect();
+                        let list: Vec<_> =
+                            list.into_iter().map(|(document, count)| (document, f32::from(count))).collect();
                         (postings(&list), weight)
                     })
                     .collect(),

@@ -62,11 +62,12 @@ impl Meaning {
     /// How the two legs weigh. An embedding that is near to all passages alike says little about any of them, and so does
     /// one whose words the model does not know: a query in a language it never learned is both.
     pub fn weights(&self) -> Weights {
-        let specific = (1.0 - self.share(self.background)).powi(GENERIC);
-        Weights {
-            text: 1.0 - VECTOR_WEIGHT,
-            vector: VECTOR_WEIGHT * specific * self.fluency.clamp(0.0, 1.0).powf(FLUENCY),
-        }
+        Weights { text: 1.0 - VECTOR_WEIGHT, vector: VECTOR_WEIGHT * self.trust() }
+    }
+
+    /// How far the embedding says what the query means, in [0, 1].
+    pub fn trust(&self) -> f64 {
+        (1.0 - self.share(self.background)).powi(GENERIC) * self.fluency.clamp(0.0, 1.0).powf(FLUENCY)
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Hit {
     pub document: DocumentRow,
     /// What the notes are ordered by.
     pub score: f64,
+    /// How likely it is an answer, in [0, 1]; None when nothing calibrated says so.
+    pub confidence: Option<f64>,
     /// Place in the text leg's list, from 1.
     pub text_rank: Option<usize>,
     /// Place in the vector leg's list, from 1.
@@ -241,8 +243,9 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
 
     let started = Instant::now();
     let mut response = report(store, request, &found, no_vector)?;
+    response.good_match = ranked.is_evident && !ranked.notes.is_empty();
+    let ranked = if response.good_match { ranked.notes } else { Vec::new() };
     response.total = ranked.len();
-    response.good_match = !ranked.is_empty();
     response.understood = queries.iter().map(query::explain).collect();
     let page: &[Ranked] = &ranked[..ranked.len().min(request.limit)];
     response.hits = store.read(|conn| evidence::hits(conn, store, &queries, &found, page))?;

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from bearsearch.service import Index
     from bearsearch.types import (
         BackgroundStatus,
+        Correction,
         Document,
         EmbedReport,
+        Explanation,
         GetResult,
         Hit,
+        HitExplanation,
         IndexState,
         IndexStatus,
         Leg,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
         Note,
         NoteSummary,
         Progress,
+        QueryWord,
         SearchResult,
         SourceReport,
         SourceStatus,
@@ -43,10 +47,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackgroundStatus",
+    "Correction",
     "Document",
     "EmbedReport",
+    "Explanation",
     "GetResult",
     "Hit",
+    "HitExplanation",
     "Index",
     "IndexState",
     "IndexStatus",
@@ -55,6 +62,7 @@ __all__ = [
     "Note",
     "NoteSummary",
     "Progress",
+    "QueryWord",
     "SearchResult",
     "SourceReport",
     "SourceStatus",

@@ -94,6 +94,7 @@ fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("vector_rank", hit.vector_rank)?;
     dict.set_item("bm25", hit.bm25)?;
     dict.set_item("cosine", hit.cosine)?;
+    dict.set_item("confidence", hit.confidence)?;
     dict.set_item("text_share", hit.text_share)?;
     dict.set_item("vector_share", hit.vector_share)?;
     dict.set_item("words", &hit.words)?;

@@ -15,13 +15,7 @@ use crate::{
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
-pub fn hits(
-    conn: &Connection,
-    store: &Store,
-    queries: &[Query],
-    found: &[Found],
-    page: &[Ranked],
-) -> Result<Vec<Hit>> {
+pub fn hits(conn: &Connection, store: &Store, queries: &[Query], found: &[Found], page: &[Ranked]) -> Result<Vec<Hit>> {
     let terms = highlighted(conn, store, queries, found);
     page.iter().filter_map(|ranked| hit(conn, ranked, found, &terms).transpose()).collect()
 }
@@ -57,9 +51,7 @@ fn hit(conn: &Connection, ranked: &Ranked, found: &[Found], terms: &Terms) -> Re
     let (Some(shown), Some(document)) = (shown, library::document(conn, document_id)?) else { return Ok(None) };
     let place = conn
         .prepare_cached("SELECT heading, start_byte, end_byte, start_line, end_line FROM chunks WHERE id = ?1")?
-        .query_row([shown], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?..row.get(2)?, (row.get(3)?, row.get(4)?)))
-        })
+        .query_row([shown], |row| Ok((row.get::<_, String>(0)?, row.get(1)?..row.get(2)?, (row.get(3)?, row.get(4)?))))
         .optional()?;
     let Some((heading, range, lines)) = place else { return Ok(None) };
     let body = library::text(conn, document_id)?;
@@ -72,6 +64,7 @@ fn hit(conn: &Connection, ranked: &Ranked, found: &[Found], terms: &Terms) -> Re
     Ok(Some(Hit {
         document,
         score: ranked.score,
+        confidence: ranked.confidence,
         text_rank: text.map(|(rank, _)| rank),
         vector_rank: vector.map(|(rank, _)| rank),
         bm25: text.map(|(_, hit)| hit.score),

@@ -64,6 +64,8 @@ pub struct TextFound {
     pub ranking: LegRanking,
     /// The words; None when only filters were given.
     pub words: Option<Words>,
+    /// Whether something was found before any word was corrected.
+    pub is_known: bool,
 }
 
 /// What all legs found for one query; a leg that was not asked is None.
@@ -87,6 +89,11 @@ impl Found {
     /// The words of the query, where the text leg read them.
     pub fn words(&self) -> Option<&Words> {
         self.text.as_ref()?.as_ref().ok()?.words.as_ref()
+    }
+
+    /// Whether a word of the query itself, or its filters, found something.
+    pub fn is_known(&self) -> bool {
+        matches!(&self.text, Some(Ok(found)) if found.is_known)
     }
 
     /// What was searched in place of unknown words.
@@ -147,13 +154,15 @@ fn text_leg(conn: &Connection, store: &Store, query: &Query, scope: &Scope, want
     let index = store.lexicon().at(conn)?;
     let Some(mut words) = Words::read(conn, &index, query)? else {
         let ranking = LegRanking::new(all_in_scope(conn, query, scope, wanted)?);
-        return Ok(TextFound { ranking, words: None });
+        let is_known = !ranking.documents().is_empty();
+        return Ok(TextFound { ranking, words: None, is_known });
     };
     let mut hits = words.best(conn, scope, wanted)?;
+    let is_known = !hits.is_empty();
     if !has_good_evidence(&words, &hits) && words.read_despite(conn)? {
         hits = words.best(conn, scope, wanted)?;
     }
-    Ok(TextFound { ranking: LegRanking::new(hits), words: Some(words) })
+    Ok(TextFound { ranking: LegRanking::new(hits), words: Some(words), is_known })
 }
 
 fn has_good_evidence(words: &Words, hits: &[ChunkHit]) -> bool {

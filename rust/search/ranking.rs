@@ -8,11 +8,12 @@ use rusqlite::Connection;
 
 use super::{Request, legs::Found};
 use crate::{
+    confidence::{self, Evidence},
     embeddings::ModelRow,
     error::Result,
     fusion::{self, Fusion, Meaning, NEIGHBOURHOOD},
     lexical::{ChunkHit, Words},
-    store::Store,
+    store::{Store, meta},
     vector,
 };
 
@@ -32,13 +33,24 @@ pub struct Ranked {
     pub text_share: Option<f64>,
     /// The same of the vector leg.
     pub vector_share: Option<f64>,
+    /// How likely it is an answer; None where the list is ordered by ranks.
+    pub confidence: Option<f64>,
     /// Row id of the chunk to show; None where the leg's own best one will do.
     pub chunk_id: Option<i64>,
 }
 
+/// The list, and whether anything in it deserves to be called a hit.
+#[derive(Debug, Default)]
+pub struct Ranking {
+    /// Best first; each note once.
+    pub notes: Vec<Ranked>,
+    /// False when all that was found is what any query finds.
+    pub is_evident: bool,
+}
+
 impl Ranked {
     fn plain(document_id: i64, score: f64) -> Self {
-        Self { document_id, score, text_share: None, vector_share: None, chunk_id: None }
+        Self { document_id, score, text_share: None, vector_share: None, confidence: None, chunk_id: None }
     }
 }
 
@@ -52,10 +64,12 @@ pub fn rank(
     request: &Request,
     model: Option<&ModelRow>,
     found: &[Found],
-) -> Result<Vec<Ranked>> {
+) -> Result<Ranking> {
+    let mut is_evident = found.iter().any(Found::is_known);
     if request.fusion == Fusion::Rrf || found.iter().any(|found| found.like.is_some()) {
-        return Ok(by_ranks(found));
+        return Ok(Ranking { notes: by_ranks(found), is_evident: true });
     }
+    let chunks = meta(conn, "chunks")?.unwrap_or(0);
     let mut best: HashMap<i64, Ranked> = HashMap::new();
     for (input, found) in request.queries.iter().zip(found) {
         let list = match (model, &input.embedding, &found.vector) {
@@ -63,10 +77,14 @@ pub fn rank(
                 let mean = store.lexicon().at(conn)?.mean_vector(conn, model)?;
                 let background = vector::dot(embedding, &mean);
                 let meaning = Meaning { floor: request.floor, background, fluency: input.fluency };
-                by_shares(conn, request, model, embedding, &meaning, found)?
+                let list = by_shares(conn, request, model, embedding, &meaning, found, chunks)?;
+                let share = list.iter().filter_map(|note| note.vector_share).fold(0.0, f64::max);
+                is_evident |= confidence::is_evident(share, chunks, meaning.trust());
+                list
             }
             _ => by_words(found),
         };
+        is_evident |= list.iter().filter_map(|note| note.text_share).any(confidence::is_plausible);
         for ranked in list {
             best.entry(ranked.document_id)
                 .and_modify(|known| {
@@ -79,7 +97,7 @@ pub fn rank(
     }
     let mut list: Vec<Ranked> = best.into_values().collect();
     sort(&mut list);
-    Ok(list)
+    Ok(Ranking { notes: list, is_evident })
 }
 
 fn sort(list: &mut [Ranked]) {
@@ -108,7 +126,13 @@ fn by_words(found: &Found) -> Vec<Ranked> {
             ..Ranked::plain(*document_id, if score == 0.0 { -(place as f64) } else { score })
         }
     };
-    list.documents().iter().enumerate().map(ranked).collect()
+    let mut notes: Vec<Ranked> = list.documents().iter().enumerate().map(ranked).collect();
+    if found.words().is_some() {
+        let seen = |note: &Ranked| Evidence { score: note.score, text: note.text_share, vector: None };
+        let confidences = confidence::confidences(&notes.iter().map(seen).collect::<Vec<_>>());
+        notes.iter_mut().zip(confidences).for_each(|(note, value)| note.confidence = Some(value));
+    }
+    notes
 }
 
 /// A note while it is weighed.
@@ -127,6 +151,7 @@ fn by_shares(
     embedding: &[f32],
     meaning: &Meaning,
     found: &Found,
+    chunks: usize,
 ) -> Result<Vec<Ranked>> {
     let weights = meaning.weights();
     let mut notes = candidates(conn, model, embedding, found)?;
@@ -162,7 +187,15 @@ fn by_shares(
     for (note, score) in notes.iter_mut().zip(fusion::with_neighbours(&scores, &around)) {
         note.score = score;
     }
-    let ranked = |note: Weighed| {
+    let trust = meaning.trust();
+    let seen = |note: &Weighed| Evidence {
+        score: note.score,
+        text: found.words().map(|_| note.text_share),
+        vector: Some(confidence::excess(note.cosine.map_or(0.0, |cosine| meaning.share(cosine)), chunks, trust)),
+    };
+    order(&mut notes);
+    let confidences = confidence::confidences(&notes.iter().map(seen).collect::<Vec<_>>());
+    let ranked = |(note, confidence): (Weighed, f64)| {
         let vector_share = note.cosine.map(|cosine| meaning.share(cosine));
         let by_word = weights.text * note.text_share > weights.vector * vector_share.unwrap_or(0.0);
         Ranked {
@@ -170,10 +203,11 @@ fn by_shares(
             score: note.score,
             text_share: found.words().map(|_| note.text_share),
             vector_share,
+            confidence: Some(confidence),
             chunk_id: note.chunk.filter(|_| by_word).map(|chunk| chunk.chunk_id),
         }
     };
-    Ok(notes.into_iter().map(ranked).collect())
+    Ok(notes.into_iter().zip(confidences).map(ranked).collect())
 }
 
 /// The notes that either leg found. What one leg does not list is looked up: a note's words are known for every note, and its

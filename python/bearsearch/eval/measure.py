@@ -155,8 +155,8 @@ def _able(
         leg = result.legs["vector"] if result is not None and system.needs_model else None
         if leg is not None and not leg.ran:
             missing[system.name] = leg.reason or "no vector can be searched"
-        elif result is not None and system.rerank and result.rerank is not None and not result.rerank.ran:
-            missing[system.name] = result.rerank.reason or "no cross-encoder"
+        elif result is not None and system.rerank and not result.legs["rerank"].ran:
+            missing[system.name] = result.legs["rerank"].reason or "no cross-encoder"
         else:
             runs.append(Measured(system))
     return runs, missing
@@ -167,7 +167,6 @@ def _ask(index: Index, query: Query, system: System, limit: int) -> SearchResult
         query.text,
         mode=system.mode,
         fusion=system.fusion,
-        rerank=system.rerank,
         limit=limit,
         archived=True,
         fresh=False,
@@ -193,5 +192,5 @@ def _grounded(result: SearchResult) -> float | None:
     rare = {word.word for word in result.explanation.words if 0 < word.documents <= most}
     if not rare:
         return None
-    held = {word for hit in result.hits[:PAGE] for word in hit.words}
+    held = {word for hit in result.hits[:PAGE] if hit.explanation for word in hit.explanation.words}
     return len(rare & held) / len(rare)
