@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     ffi::{self, VectorCache},
     lexicon::Lexicon,
-    schema,
+    links, schema,
 };
 
 /// How long a writer waits for another process before it gives up.
@@ -92,6 +92,7 @@ impl Store {
         let result = (|| {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&tx)?;
+            links::settle(&tx)?;
             tx.commit()?;
             Ok(value)
         })();
@@ -153,10 +154,8 @@ impl Store {
             let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if tables == 0 {
                 schema::create(&tx)?;
-            } else if version < schema::SCHEMA_VERSION {
-                if schema::upgrade(&tx, version)? {
-                    documents::refill(&tx)?;
-                }
+            } else if version < schema::SCHEMA_VERSION && schema::upgrade(&tx, version)? {
+                documents::refill(&tx)?;
             }
             tx.commit()?;
             Ok(())

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from bearsearch import _core
 from bearsearch.background import Background
 from bearsearch.config import load_settings
-from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
+from bearsearch.errors import (
+    IndexBusyError,
+    IndexCorruptError,
+    ModelError,
+    SourceError,
+    SourceNotFoundError,
+    UsageError,
+)
 from bearsearch.types import (
     Correction,
     Document,
@@ -412,8 +419,13 @@ class Index:
         )
 
     def _freshen(self, targets: list[_Target]) -> tuple[bool, list[str]]:
-        """Syncs the text of all targets before an answer; returns whether the answer may be stale, and why."""
+        """Syncs the text of all targets before an answer; returns whether the answer may be stale, and why.
+
+        Raises:
+            SourceError: No source can be read and the index holds nothing of them, so there is nothing to answer from.
+        """
         notices: list[str] = []
+        unreadable: list[str] = []
         stale = False
         for target in targets:
             if target.kind == HANDED_OVER:
@@ -426,6 +438,7 @@ class Index:
                 continue
             if report.error is not None:
                 stale = True
+                unreadable.append(report.error)
                 notices.append(f"{report.error}; the answer comes from the index as it was")
             if report.remaining:
                 stale = True
@@ -442,7 +455,37 @@ class Index:
                 notices.append(
                     f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
                 )
+        if unreadable and len(unreadable) == len(targets) and not self._holds_any(targets):
+            raise SourceError("; ".join(unreadable))
         return stale, notices
+
+    def _holds_any(self, targets: list[_Target]) -> bool:
+        """Whether the index has a note of one of the targets."""
+        ids = set(self._target_ids(targets))
+        rows = (row for row in self._engine.sources() if row["id"] in ids)
+        return any(row["documents"] or row["hidden"] for row in rows)
+
+    def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], object], stop: threading.Event) -> None:
+        """Follows the registered sources: syncs and embeds after every change, until `stop` is set.
+
+        Args:
+            on_report: Receives what was done, whenever something was.
+            stop: Ends the following within about a second.
+
+        Raises:
+            UsageError: The package `watchfiles` is not installed, or no source is there.
+        """
+        from bearsearch.watch import follow
+
+        wanted = {(target.kind, target.path) for target in self._targets()}
+        sources = [source for source in self.status().sources if (source.kind, source.path) in wanted]
+        follow(
+            sources,
+            sync=lambda: self.sync(register=False),
+            embed=self.embed,
+            on_report=on_report,
+            stop=stop,
+        )
 
     # ---------------------------------------------------------------- models
 
@@ -695,6 +738,14 @@ class Index:
             explanation=_explanation(response, options.fusion, clock.laps) if options.explain else None,
             notices=tuple(notices),
         )
+
+    def embed_query(self, query: str) -> NDArray[np.float32]:
+        """The embedding that `search` would use for a query: float32 of the model's dimension, unit length.
+
+        Raises:
+            ModelError: No model can be loaded.
+        """
+        return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
 
     def _ask_model(self, queries: list[str], *, mode: str) -> _Asked:
         """The queries' embeddings, or the reason why there are none.

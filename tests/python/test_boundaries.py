@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "embedding": {"config", "embedding", "errors"},
     "render": {"render", "types"},
     "background.py": {"errors", "types"},
-    "service.py": {"_core", "background", "config", "embedding", "errors", "types"},
+    "watch.py": {"errors", "types"},
+    "service.py": {"_core", "background", "config", "embedding", "errors", "types", "watch"},
 }
 DOORS = {"cli", "mcp_server", "render", "eval", "bench", "demo"}
 

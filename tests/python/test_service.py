@@ -3,12 +3,14 @@
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
-from bearsearch import Index, ModelError, SourceNotFoundError, UsageError
+from bearsearch import Index, ModelError, SourceNotFoundError, SyncReport, UsageError
 from bearsearch.errors import IndexCorruptError
 
 GENERATOR = Path(__file__).parent.parent / "make_bear_db.py"
@@ -218,3 +220,42 @@ def test_a_file_that_is_no_index_is_left_alone(home: Path, vault: Path, tmp_path
     with Index(letter, vault=vault, semantic=False) as index, pytest.raises(Exception, match="not a bearsearch index"):
         index.sync()
     assert letter.read_bytes() == before
+
+
+def test_a_followed_vault_is_indexed_after_every_change(home: Path, vault: Path) -> None:
+    seen = threading.Event()
+    stop = threading.Event()
+    with Index(vault=vault, semantic=False) as index:
+        index.sync()
+
+        def on_report(report: SyncReport, _: object) -> None:
+            if report.sources[0].added:
+                seen.set()
+
+        follower = threading.Thread(target=lambda: index.watch(on_report=on_report, stop=stop))
+        follower.start()
+        # Whatever is written before the watching began is not reported, so it is written until it is.
+        for number in range(200):
+            (vault / f"new {number}.md").write_text("# New\n\nzygomorphic\n", encoding="utf-8")
+            if seen.wait(timeout=0.3):
+                break
+        stop.set()
+        follower.join(timeout=30)
+        assert seen.is_set()
+        assert not follower.is_alive()
+        assert index.search("zygomorphic", mode="fts").hits
+
+
+def test_the_background_embeds_everything_and_goes_to_rest(home: Path, vault: Path) -> None:
+    with Index(vault=vault) as index:
+        index.start_background()
+        assert _until(lambda: index.status().embedded > 0 and index.status().pending == 0)
+        assert _until(lambda: not (index.status().background or pytest.fail("no background")).running)
+        (vault / "Later.md").write_text("# Later\n\nA kettle whistles.\n", encoding="utf-8")
+        assert index.search("kettle", mode="fts").hits[0].title == "Later"
+        assert _until(lambda: index.search("kettle", mode="vector").hits[0].title == "Later")
+
+
+def _until(true: Callable[[], object], *, tries: int = 600) -> bool:
+    """Whether something becomes true within about a minute, which only a hang exceeds."""
+    return any(true() or threading.Event().wait(0.1) for _ in range(tries))

@@ -5,7 +5,7 @@ stopped. Exits with 4 when a source could not be read; what the index holds of i
 """
 
 import sys
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
@@ -14,6 +14,11 @@ from bearsearch.cli.output import say, style_of, write
 from bearsearch.cli.progress import progress_bar
 from bearsearch.errors import SourceError, UsageError
 
+if TYPE_CHECKING:
+    import threading
+
+    from bearsearch.types import EmbedReport, SyncReport
+
 __all__ = ["command"]
 
 
@@ -21,7 +26,7 @@ __all__ = ["command"]
     "index",
     short_help="Bring the index up to date.",
     cls=Command,
-    example="bearsearch index\nbearsearch index --vault ~/Notes\nbearsearch index --rebuild=embeddings",
+    example="bearsearch index\nbearsearch index --vault ~/Notes --watch\nbearsearch index --rebuild=embeddings",
 )
 @click.argument("paths", nargs=-1, metavar="")
 @click.option(
@@ -34,11 +39,18 @@ __all__ = ["command"]
     "unless `embeddings` is said.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--watch", is_flag=True, help="Go on: index again after every change, until interrupted.")
 @click.option("--accept-loss", is_flag=True, help="Let notes go at once that vanished together with most others.")
 @global_options
 @pass_options
 def command(
-    options: GlobalOptions, /, paths: tuple[str, ...], rebuild: str | None, dry_run: bool, accept_loss: bool
+    options: GlobalOptions,
+    /,
+    paths: tuple[str, ...],
+    rebuild: str | None,
+    dry_run: bool,
+    watch: bool,
+    accept_loss: bool,
 ) -> int:
     """Index the notes: compare, read what changed, embed what is new.
 
@@ -49,27 +61,59 @@ def command(
             f"index takes no argument, but {paths[0]!r} came; name a folder of Markdown notes with --vault, "
             "a Bear database with --db"
         )
+    if watch and dry_run:
+        raise UsageError("--watch follows changes and writes them; it cannot be combined with --dry-run")
     form = options.format_among("text", "json")
-    with options.open_index() as index, progress_bar(quiet=options.quiet) as progress:
-        what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False
-        report = index.sync(rebuild=what, dry_run=dry_run, accept_loss=accept_loss, register=True, progress=progress)
-        embedding = None
-        if options.semantic is not False and not dry_run:
-            embedding = index.embed(
-                allow_download=True,
-                progress=progress,
-                on_message=lambda sentence: say([sentence], quiet=options.quiet),
+    with options.open_index() as index:
+        with progress_bar(quiet=options.quiet) as progress:
+            what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False
+            report = index.sync(
+                rebuild=what, dry_run=dry_run, accept_loss=accept_loss, register=True, progress=progress
             )
+            embedding = None
+            if options.semantic is not False and not dry_run:
+                embedding = index.embed(
+                    allow_download=True,
+                    progress=progress,
+                    on_message=lambda sentence: say([sentence], quiet=options.quiet),
+                )
+        errors = _show(report, embedding, form=form, quiet=options.quiet)
+        if watch:
+            say(["watching; Ctrl-C ends"], quiet=options.quiet)
+            index.watch(
+                on_report=lambda report, embedding: _show(report, embedding, form=form, quiet=options.quiet),
+                stop=_stopped_by_signals(),
+            )
+    return SourceError.exit_code if errors else 0
+
+
+def _show(report: "SyncReport", embedding: "EmbedReport | None", *, form: str, quiet: bool) -> list[str]:
+    """Print what was done; errors of sources go to standard error and are returned."""
     if form == "json":
         from bearsearch.render import as_json
 
         write(as_json.dumps(as_json.sync(report, embedding)))
-    elif not options.quiet:
+    elif not quiet:
         from bearsearch.render import as_text
 
         write(as_text.sync(report, embedding, style=style_of(sys.stdout)))
-    say(report.notices, quiet=options.quiet)
+    sys.stdout.flush()
+    say(report.notices, quiet=quiet)
     errors = [source.error for source in report.sources if source.error]
-    for error in errors:
-        say([f"bearsearch: {error}"])
-    return SourceError.exit_code if errors else 0
+    say([f"bearsearch: {error}" for error in errors])
+    return errors
+
+
+def _stopped_by_signals() -> "threading.Event":
+    """An event that SIGINT and SIGTERM set, so that a step that runs is finished first."""
+    import signal
+    import threading
+
+    stop = threading.Event()
+
+    def end(_number: int, _frame: object) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    return stop
