@@ -238,7 +238,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
         }
     }
     let started = Instant::now();
-    let ranked = store.read(|conn| ranking::rank(conn, store, request, model.as_ref(), &found))?;
+    let ranked = store.read(|conn| ranking::rank(conn, store, request, &queries, model.as_ref(), &found))?;
     add_elapsed(&mut elapsed_ms, "fusion", started);
 
     let started = Instant::now();

@@ -70,6 +70,9 @@ EMBED_PAGE = 512
 SOURCE_BUSY_TIMEOUT_MS = 5_000
 """How long to wait while Bear saves."""
 
+REMEMBERED_QUERIES = 512
+"""Query embeddings that are kept, for whoever pages or asks again in another mode: less than a megabyte."""
+
 UNLIMITED = 10**9
 """A limit at or above this asks for all notes."""
 
@@ -181,6 +184,7 @@ class Index:
         with contextlib.suppress(IndexCorruptError):
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
+        self._asked_before: dict[str, NDArray[np.float32]] = {}
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
@@ -198,6 +202,7 @@ class Index:
             self._background.stop()
             self._background = None
         self._embedder = None
+        self._asked_before = {}
         self._choice = None
         self._opened = None
 
@@ -789,10 +794,20 @@ class Index:
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return _Asked(
             fingerprint=embedder.fingerprint,
-            embeddings=[embedder.embed_query(text) if text.strip() else None for text in texts],
+            embeddings=[self._embedded(embedder, text) if text.strip() else None for text in texts],
             fluencies=[embedder.fluency(text) for text in texts],
             floor=embedder.floor,
         )
+
+    def _embedded(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
+        """The embedding of a query; one that was asked lately is not computed again."""
+        known = self._asked_before.get(text)
+        if known is None:
+            known = embedder.embed_query(text)
+            if len(self._asked_before) >= REMEMBERED_QUERIES:
+                self._asked_before = {}
+            self._asked_before[text] = known
+        return known
 
     def _source_ids(self, targets: list[_Target], names: Sequence[str]) -> list[int]:
         ids = self._target_ids(targets)

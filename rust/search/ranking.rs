@@ -6,13 +6,14 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
-use super::{Request, legs::Found};
+use super::{Mode, Request, legs::Found};
 use crate::{
     confidence::{self, Evidence},
     embeddings::ModelRow,
     error::Result,
     fusion::{self, Fusion, Meaning, NEIGHBOURHOOD},
-    lexical::{ChunkHit, Words},
+    lexical::{self, ChunkHit, Words},
+    query::Query,
     store::{Store, meta},
     vector,
 };
@@ -62,10 +63,12 @@ pub fn rank(
     conn: &Connection,
     store: &Store,
     request: &Request,
+    queries: &[Query],
     model: Option<&ModelRow>,
     found: &[Found],
 ) -> Result<Ranking> {
-    let mut is_evident = found.iter().any(Found::is_known);
+    let mut is_evident =
+        found.iter().any(Found::is_known) || (request.mode == Mode::Vector && asks_known(conn, store, queries)?);
     if request.fusion == Fusion::Rrf || found.iter().any(|found| found.like.is_some()) {
         return Ok(Ranking { notes: by_ranks(found), is_evident: true });
     }
@@ -98,6 +101,18 @@ pub fn rank(
     let mut list: Vec<Ranked> = best.into_values().collect();
     sort(&mut list);
     Ok(Ranking { notes: list, is_evident })
+}
+
+/// Whether the index holds a word of the queries, which no leg looked for: a query of real words is not nonsense, even
+/// where its model does not know them.
+fn asks_known(conn: &Connection, store: &Store, queries: &[Query]) -> Result<bool> {
+    let index = store.lexicon().at(conn)?;
+    for query in queries {
+        if lexical::wanted(conn, &index, query)?.iter().any(|want| !want.forms.is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn sort(list: &mut [Ranked]) {

@@ -48,10 +48,10 @@ def command(
     form = options.format_among("text", "json")
     if bool(datasets) == own:
         raise UsageError("name the datasets to measure on, or --own for your own notes, but not both")
-    from bearsearch.eval import SYSTEMS, as_json, as_text, evaluate, evaluate_own, load
+    from bearsearch.eval import SYSTEMS, Evaluated, as_json, as_text, evaluate, evaluate_own, load
 
     names = systems or tuple(name for name in SYSTEMS if rerank or name != "rerank")
-    measured = []
+    measured: list[Evaluated] = []
     with progress_bar(quiet=options.quiet) as progress:
         if own:
             with options.open_index() as index:

@@ -1,5 +1,4 @@
-"""What a model's numbers mean: the cosine of texts that have nothing to do with each other, and how well a model reads a
-query.
+"""What a model's numbers mean: the cosine of unrelated texts, and how well a model reads a query.
 
 Models differ: some give unrelated texts a cosine near 0, others one of 0.7. Search weighs words against meaning, so it
 needs to know. Nothing here loads a model.

@@ -146,11 +146,24 @@ minishlab/potion-multilingual-128M 256 512 fastembed minishlab/potion-multilingu
 def catalogue() -> dict[str, ModelSpec]:
     """Every known model by name."""
     specs = [
-        ModelSpec(name=PACKAGE_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean", floor=_MINILM_FLOOR),
-        ModelSpec(name=FUSED_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean", floor=_MINILM_FLOOR, alone=True),
+        _minilm(PACKAGE_MODEL, alone=False),
+        _minilm(FUSED_MODEL, alone=True),
         *(_parse(line) for line in _TABLE.strip().splitlines()),
     ]
     return {spec.name: spec for spec in specs}
+
+
+def _minilm(name: str, *, alone: bool) -> ModelSpec:
+    """One of the forms of the weights that `bearsearch[model]` installs."""
+    return ModelSpec(
+        name=name,
+        family=Family("none"),
+        dim=384,
+        max_tokens=256,
+        pooling="mean",
+        floor=_MINILM_FLOOR,
+        alone=alone,
+    )
 
 
 def _parse(line: str) -> ModelSpec:

@@ -55,7 +55,9 @@ class Dataset:
             try:
                 yield Document(id=str(row["_id"]), title=row.get("title") or "", text=row["text"])
             except KeyError as error:
-                raise UsageError(f"'{self.corpus}', line {place}: a document needs _id and text, {error} is missing") from error
+                raise UsageError(
+                    f"'{self.corpus}', line {place}: a document needs _id and text, {error} is missing"
+                ) from error
 
 
 def load(path: Path, *, notes: Path | None = None) -> Dataset:

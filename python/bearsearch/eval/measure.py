@@ -133,16 +133,14 @@ def measure(
             started = time.perf_counter()
             result = _ask(index, query, run.system, PAGE)
             elapsed_ms = (time.perf_counter() - started) * 1000
-            parts = result.explanation.elapsed_ms if result.explanation else {}
+            parts = dict(result.explanation.elapsed_ms) if result.explanation else dict[str, float]()
             run.times_ms.append(elapsed_ms - parts.get("embedding", 0.0))
             for part, part_ms in parts.items():
                 run.parts_ms.setdefault(part, []).append(part_ms)
     return runs, missing
 
 
-def _able(
-    index: Index, queries: Sequence[Query], systems: Sequence[System]
-) -> tuple[list[Measured], dict[str, str]]:
+def _able(index: Index, queries: Sequence[Query], systems: Sequence[System]) -> tuple[list[Measured], dict[str, str]]:
     """The systems that can answer the first query, and why the others cannot."""
     runs: list[Measured] = []
     missing: dict[str, str] = {}

@@ -123,7 +123,9 @@ def paired_p_value(ours: Sequence[float], theirs: Sequence[float], *, rounds: in
     Source: Fisher's randomization test as recommended by Smucker, Allan and Carterette, CIKM 2007.
     """
     if len(ours) != len(theirs):
-        raise ValueError(f"{len(ours)} scores stand against {len(theirs)}; give both systems' scores of the same queries")
+        raise ValueError(
+            f"{len(ours)} scores stand against {len(theirs)}; give both systems' scores of the same queries"
+        )
     import numpy as np
 
     differences: NDArray[np.float64] = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)

@@ -117,7 +117,9 @@ def as_text(evaluated: Evaluated) -> str:
     everything = range(len(evaluated.queries))
     compared = _significance(evaluated)
     lines = [f"{evaluated.name}: {_count(evaluated.documents, 'document')}, {_count(len(everything), 'query')}"]
-    lines += _table(_modes(evaluated, everything), indent=2, beside={name: _versus(value) for name, value in compared.items()})
+    lines += _table(
+        _modes(evaluated, everything), indent=2, beside={name: _versus(value) for name, value in compared.items()}
+    )
     if compared:
         lines.append(f"  (difference of nDCG@10 to {evaluated.baseline}; p from a paired permutation test)")
     grounded = [(run.system.name, _grounded(run)) for run in evaluated.runs]
