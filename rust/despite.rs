@@ -1,5 +1,5 @@
-//! What is looked for in place of a word that the index does not hold: words that begin with it, words that it may be a
-//! misspelling of, or texts that have it somewhere inside a word.
+//! What is looked for in place of a word that the index does not hold: words that begin with it, words that hold it somewhere,
+//! or words that it may be a misspelling of.
 //!
 //! Whether a query needs this is decided in `search`; likely misspellings are `typo`'s.
 
@@ -16,6 +16,10 @@ use crate::{
 const BOOST: f32 = 0.8;
 /// Fewer characters begin too many words.
 const MIN_PREFIX_CHARS: usize = 3;
+/// Fewer characters stand inside too many words.
+const MIN_PART_CHARS: usize = 4;
+/// Words that hold a part, the commonest first.
+const MAX_WHOLE: usize = 8;
 /// Words that a misspelt one may mean, the likeliest first.
 const MAX_MEANT: usize = 3;
 /// A guess that is less likely than this part of the likeliest is none.
@@ -26,7 +30,7 @@ const MIN_LIKELIHOOD: f64 = 0.1;
 pub struct Correction {
     /// The word as typed, folded.
     pub typed: String,
-    /// What was searched instead: words, or `typed*`, or `*typed*`.
+    /// What was searched instead: words, or `typed*`.
     pub searched: Vec<String>,
 }
 
@@ -63,6 +67,14 @@ pub fn correct(conn: &Connection, index: &Generation, want: &Wanted) -> Result<O
         return Ok(corrected(vec![(expression, 1.0)], vec![(word.to_owned(), true)], vec![format!("{word}*")]));
     }
     let vocabulary = index.vocabulary(conn)?;
+    if chars >= MIN_PART_CHARS {
+        let whole: Vec<String> = vocabulary.containing(word, MAX_WHOLE).into_iter().map(str::to_owned).collect();
+        if !whole.is_empty() {
+            let expressions = whole.iter().map(|term| (exact(term), 1.0)).collect();
+            let shown = whole.iter().map(|term| (term.clone(), false)).collect();
+            return Ok(corrected(expressions, shown, whole));
+        }
+    }
     let meant = vocabulary.suggest(word, allowed_distance(chars));
     let Some(likeliest) = meant.first().map(|suggestion| suggestion.weight) else { return Ok(None) };
     let (mut expressions, mut shown, mut searched) = (Vec::new(), Vec::new(), Vec::new());
