@@ -30,6 +30,10 @@ class SearchOptions(FilterOptions):
     mode: str
     fusion: str
     limit: int
+    offset: int
+    context: int
+    passages: bool
+    fts5: bool
     floor: float
     fingerprint: str | None
     no_embedding: str | None
@@ -123,6 +127,9 @@ class HitDict(DocumentDict):
     text_share: float | None
     vector_share: float | None
     words: list[str]
+    passage: str | None
+    context: list[tuple[str, tuple[int, int], str]]
+    duplicates: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -145,6 +152,7 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    next: int | None
     understood: list[str]
     words: list[tuple[str, int]]
     corrections: list[tuple[str, list[str]]]
@@ -188,6 +196,12 @@ class LinksDict(TypedDict):
     broken: list[BrokenLinkDict]
 
 @type_check_only
+class SimilarDict(TypedDict):
+    title: str
+    hits: list[HitDict]
+    reason: str | None
+
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
@@ -217,6 +231,7 @@ class Index:
     def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...
     def forget_embeddings(self) -> None: ...
     def search(self, options: SearchOptions) -> ResponseDict: ...
+    def similar(self, reference: str, options: FilterOptions, limit: int) -> SimilarDict | None: ...
     @staticmethod
     def embedding_text(query: str) -> str: ...
     def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...
