@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bearsearch.errors import UsageError
+from bearsearch.rows import moment
 from bearsearch.types import Explanation, Hit, HitExplanation, Passage, QueryWord
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def as_hit(rank: int, hit: _core.HitDict, *, explain: bool) -> Hit:
     explanation = HitExplanation(
         text_share=hit["text_share"], vector_share=hit["vector_share"], words=tuple(hit["words"])
     )
-    updated_at_ms = hit["updated_at_ms"]
     return Hit(
         rank=rank,
         id=hit["id"],
@@ -45,7 +44,7 @@ def as_hit(rank: int, hit: _core.HitDict, *, explain: bool) -> Hit:
         source=hit["source"],
         url=hit["url"],
         tags=tuple(hit["tags"]),
-        updated_at=None if updated_at_ms is None else datetime.fromtimestamp(updated_at_ms / 1000, UTC),
+        updated_at=moment(hit["updated_at_ms"]),
         archived=hit["archived"],
         locked=hit["locked"],
         score=hit["score"],

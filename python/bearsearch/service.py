@@ -1,4 +1,4 @@
-"""The use cases: sync, embed, search, get, list, tags, status. Every door calls this and adds nothing to it.
+"""The use cases: sources, sync, embed, search, get, list, tags, links, status. Every door calls this, adds nothing.
 
 Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine is `bearsearch._core`; models are
 `bearsearch.embedding`, loaded only when a vector is needed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -29,20 +30,24 @@ from bearsearch.errors import (
     SourceNotFoundError,
     UsageError,
 )
+from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
+    BrokenLinks,
     Correction,
     Document,
     EmbedReport,
     GetResult,
     Hit,
+    Hubs,
     IndexState,
     IndexStatus,
     Leg,
+    Links,
     ListResult,
     Note,
-    NoteSummary,
     Progress,
     SearchResult,
+    SourceEntry,
     SourceReport,
     SourceStatus,
     SyncReport,
@@ -72,6 +77,9 @@ SOURCE_BUSY_TIMEOUT_MS = 5_000
 
 RERANKED = 30
 """Hits that a cross-encoder orders again: what it lifts from further down is rare, and each one costs."""
+
+MAX_LINK_DEPTH = 3
+"""Steps that `links` goes at most: from most notes, three lead to most of a library."""
 
 REMEMBERED_QUERIES = 512
 """Query embeddings that are kept, for whoever pages or asks again in another mode: less than a megabyte."""
@@ -278,6 +286,79 @@ class Index:
             f"there are no notes to search yet{where}; name a Bear database with --db PATH or a folder of Markdown with"
             " --vault PATH"
         )
+
+    def add_source(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        exclude: Sequence[str] | None = None,
+        progress: ProgressFunction | None = None,
+    ) -> SourceReport:
+        """Registers a Bear database or a folder of Markdown for all later calls, and reads it.
+
+        Adding what is there already reads it again, and gives it the name and the patterns that are named.
+
+        Args:
+            path: The database, or the folder.
+            name: What `in:NAME` and `NAME:ID` call it; None takes it from the path.
+            exclude: Patterns in gitignore syntax that this source leaves out, beside those in the settings; None leaves
+                them as they are.
+            progress: Called with the notes done so far.
+
+        Raises:
+            SourceError: It cannot be read; then it is not registered.
+            UsageError: Another source has the name, a name cannot be used, or a pattern cannot be read.
+        """
+        if name is not None and (not name.strip() or ":" in name or "\n" in name):
+            raise UsageError(f'a source cannot be called "{name}"; a name has letters and no colon')
+        resolved = _absolute(path)
+        kind = _kind_of(resolved)
+        known = {(row["kind"], row["path"]) for row in self._engine.sources()}
+        given = None if exclude is None else [pattern for pattern in exclude if pattern.strip()]
+        added = self._engine.add_source(kind, resolved, name, given)
+        report = self._sync_one(_Target(kind, resolved, name=added, register=True), progress=progress)
+        if report.error is not None:
+            if (kind, resolved) not in known:
+                self._engine.remove_source(added)
+            raise SourceError(report.error)
+        return report
+
+    def remove_source(self, name: str) -> None:
+        """Forgets a source and everything that the index holds of it; the notes themselves are never touched.
+
+        Args:
+            name: Its name, or the path it was added with.
+
+        Raises:
+            UsageError: There is no such source.
+        """
+        found = [row["name"] for row in self._engine.sources() if row["name"] == name]
+        found = found or [row["name"] for row in self._engine.sources() if row["path"] == _absolute(name)]
+        self._engine.remove_source(found[0] if found else name)
+        self._engine.checkpoint()
+
+    def list_sources(self) -> tuple[SourceEntry, ...]:
+        """The registered sources, each compared just now: what is in the index, and what could not be read and why."""
+        entries: list[SourceEntry] = []
+        for row in self._engine.sources():
+            if not row["registered"]:
+                continue
+            target = _Target(row["kind"], row["path"], name=row["name"])
+            report = None if row["kind"] == HANDED_OVER else self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
+            entries.append(
+                SourceEntry(
+                    name=row["name"],
+                    kind=row["kind"],
+                    path=row["path"],
+                    documents=report.documents if report else row["documents"],
+                    exclude=tuple(row["exclude"]),
+                    skipped=report.skipped if report else (),
+                    warnings=report.warnings if report else (),
+                    error=report.error if report else None,
+                )
+            )
+        return tuple(entries)
 
     # ---------------------------------------------------------------- sync
 
@@ -1030,7 +1111,7 @@ class Index:
         options["updated_from_ms"] = _to_ms(after)
         options["updated_until_ms"] = _to_ms(before)
         rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
-        return ListResult(notes=tuple(_summary(row) for row in rows), total=total, notices=tuple(notices))
+        return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
@@ -1040,6 +1121,93 @@ class Index:
         self._freshen(targets)
         options = self._filters(targets, archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
+
+    # ---------------------------------------------------------------- links
+
+    def links(
+        self,
+        note: str,
+        *,
+        depth: int = 1,
+        direction: Literal["out", "in", "both"] = "both",
+        limit: int = 200,
+        archived: bool = False,
+    ) -> Links | None:
+        """The notes around one note, breadth first along links.
+
+        Args:
+            note: Its id, `SOURCE:ID`, or title.
+            depth: Steps to go, 1 to 3.
+            direction: out follows its links, in those to it, both either.
+            limit: Steps told at most, the nearest first.
+            archived: Archived notes too.
+
+        Returns:
+            What was found; None when no note has the id or title.
+
+        Raises:
+            UsageError: Several notes have the title, or an argument is out of its range.
+        """
+        if not note.strip():
+            raise UsageError("no note is named; give an id or a title")
+        if not 1 <= depth <= MAX_LINK_DEPTH:
+            raise UsageError(f"depth is {depth}; links go 1 to {MAX_LINK_DEPTH} steps")
+        options, notices = self._graph_scope(limit, (), archived=archived)
+        found = self._engine.links(note, depth, direction, options, min(limit, UNLIMITED))
+        roots = found["roots"]
+        if len(roots) > 1:
+            named = ", ".join(f"{row['source']}:{row['id']}" for row in roots[:10])
+            raise UsageError(f'{len(roots)} notes are called "{note}"; name one of them: {named}')
+        if not roots:
+            return None
+        return Links(
+            root=summary(roots[0]),
+            hops=tuple(tuple(link_hop(hop) for hop in hops) for hops in found["hops"]),
+            broken=tuple(broken_link(link) for link in found["broken"]),
+            left_out=found["left_out"],
+            notices=tuple(notices),
+        )
+
+    def orphans(self, *, limit: int = 50, sources: Sequence[str] = (), archived: bool = False) -> ListResult:
+        """Notes that neither link to another note nor are linked to, newest first.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.orphans(options, min(limit, UNLIMITED))
+        return ListResult(notes=tuple(map(summary, found)), total=total, notices=tuple(notices))
+
+    def broken_links(self, *, limit: int = 50, sources: Sequence[str] = (), archived: bool = False) -> BrokenLinks:
+        """Links that lead to no note, in the order of the notes' titles and their lines.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.broken_links(options, min(limit, UNLIMITED))
+        return BrokenLinks(links=tuple(map(broken_link, found)), total=total, notices=tuple(notices))
+
+    def hubs(self, *, limit: int = 20, sources: Sequence[str] = (), archived: bool = False) -> Hubs:
+        """Notes with links, those with most neighbours first.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.hubs(options, min(limit, UNLIMITED))
+        return Hubs(hubs=tuple(map(hub, found)), total=total, notices=tuple(notices))
+
+    def _graph_scope(
+        self, limit: int, sources: Sequence[str], *, archived: bool
+    ) -> tuple[_core.FilterOptions, list_[str]]:
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        _, notices = self._freshen(targets)
+        return self._filters(targets, sources=sources, archived=archived), notices
 
     def status(self) -> IndexStatus:
         """What is indexed, what waits, which model and which kernels run. Compares nothing and loads no model."""
@@ -1065,7 +1233,7 @@ class Index:
             model_available=choice.available,
             model_detail=choice.detail,
             vector_backend=facts["vector_backend"],
-            last_full_index_at=_to_datetime(facts["last_full_index_at_ms"]),
+            last_full_index_at=moment(facts["last_full_index_at_ms"]),
             stale=any(row["error"] is not None for row in rows),
             background=self._background.status() if self._background else None,
             sources=tuple(
@@ -1075,7 +1243,7 @@ class Index:
                     path=row["path"],
                     documents=row["documents"],
                     hidden=row["hidden"],
-                    last_sync_at=_to_datetime(row["last_sync_at_ms"]),
+                    last_sync_at=moment(row["last_sync_at_ms"]),
                     stale=row["error"] is not None,
                     error=row["error"],
                 )
@@ -1150,16 +1318,22 @@ def _without_nul(text: str) -> str:
     return text.replace("\0", " ")
 
 
+def _absolute(path: str | Path) -> str:
+    """The path as the settings make it of `--vault PATH`, so that both name one source: links are not resolved."""
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100
+
+
+def _kind_of(path: str) -> str:
+    """A folder is one of Markdown; a file can only be a database."""
+    return "bear" if Path(path).is_file() else "markdown"
+
+
 def _to_ms(moment: date | datetime | None) -> int | None:
     if moment is None:
         return None
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     return round(moment.timestamp() * 1000)
-
-
-def _to_datetime(ms: int | None) -> datetime | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
 
 
 class _Clock:
@@ -1180,21 +1354,6 @@ class _Clock:
         self._since = now
 
 
-def _summary(row: _core.DocumentDict) -> NoteSummary:
-    return NoteSummary(
-        id=row["id"],
-        title=row["title"],
-        source=row["source"],
-        url=row["url"],
-        tags=tuple(row["tags"]),
-        created_at=_to_datetime(row["created_at_ms"]),
-        updated_at=_to_datetime(row["updated_at_ms"]),
-        archived=row["archived"],
-        pinned=row["pinned"],
-        locked=row["locked"],
-    )
-
-
 def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
     text = row["text"]
     # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
@@ -1207,8 +1366,8 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
         source=row["source"],
         url=row["url"],
         tags=tuple(row["tags"]),
-        created_at=_to_datetime(row["created_at_ms"]),
-        updated_at=_to_datetime(row["updated_at_ms"]),
+        created_at=moment(row["created_at_ms"]),
+        updated_at=moment(row["updated_at_ms"]),
         archived=row["archived"],
         pinned=row["pinned"],
         locked=row["locked"],

@@ -10,6 +10,8 @@ from datetime import datetime
 
 __all__ = [
     "BackgroundStatus",
+    "BrokenLink",
+    "BrokenLinks",
     "Correction",
     "Document",
     "EmbedReport",
@@ -17,9 +19,13 @@ __all__ = [
     "GetResult",
     "Hit",
     "HitExplanation",
+    "Hub",
+    "Hubs",
     "IndexState",
     "IndexStatus",
     "Leg",
+    "LinkHop",
+    "Links",
     "ListResult",
     "Note",
     "NoteSummary",
@@ -28,6 +34,7 @@ __all__ = [
     "QueryWord",
     "SearchResult",
     "SettingValue",
+    "SourceEntry",
     "SourceReport",
     "SourceStatus",
     "SyncReport",
@@ -277,6 +284,95 @@ class ListResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LinkHop:
+    """One step along links: all links from one note to another."""
+
+    from_note: str
+    """`SOURCE:ID` of the note that holds the links; pass it to `get` or `links`."""
+    from_title: str
+    to_note: str
+    """`SOURCE:ID` of the note that they lead to."""
+    to_title: str
+    direction: str
+    """out when the walk went along the links, in when it went against them."""
+    text: str
+    """Text that stands for the first link in the note."""
+    heading: str
+    """Heading or `^block` that the first link names; empty for none."""
+    line: int
+    """Line of the first link in `from_note`, from 1."""
+    form: str
+    """How the first link is written: wiki, embed, path, bear or obsidian."""
+    ambiguous: bool
+    """Whether the first link may as well mean another note; then there is a step to each."""
+    count: int
+    """How many links there are from the one note to the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenLink:
+    """A link that leads to no note."""
+
+    from_note: str
+    """`SOURCE:ID` of the note that holds it."""
+    from_title: str
+    target: str
+    """What it names, as written."""
+    text: str
+    heading: str
+    """Heading or `^block` that it names; empty for none."""
+    line: int
+    """Its line, from 1."""
+    form: str
+    """How it is written: wiki, embed, path, bear or obsidian."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The notes around one note, along links."""
+
+    root: NoteSummary
+    hops: tuple[tuple[LinkHop, ...], ...]
+    """By distance from the root, from 1: the steps to notes that no shorter way leads to."""
+    broken: tuple[BrokenLink, ...]
+    """The root's own links that lead nowhere; none when links are followed backwards only."""
+    left_out: int
+    """Steps that were found and are not in `hops`, because of `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenLinks:
+    """Links that lead to no note, by the title of the note that holds them."""
+
+    links: tuple[BrokenLink, ...]
+    total: int
+    """How many there are, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """A note with links."""
+
+    note: NoteSummary
+    incoming: int
+    """Notes that link to it."""
+    outgoing: int
+    """Notes that it links to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hubs:
+    """Notes with links, those with most neighbours first."""
+
+    hubs: tuple[Hub, ...]
+    total: int
+    """How many notes have links, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
     """One tag and how many notes carry it, archived ones not counted."""
 
@@ -369,6 +465,25 @@ class SourceStatus:
     last_sync_at: datetime | None
     stale: bool
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
+    """One registered source as it is now, compared a moment ago."""
+
+    name: str
+    """What `in:NAME` and `NAME:ID` call it."""
+    kind: str
+    """bear or markdown."""
+    path: str
+    documents: int
+    exclude: tuple[str, ...]
+    """Patterns that this source alone leaves out, in gitignore syntax."""
+    skipped: tuple[tuple[str, str], ...]
+    """Id or path, and the reason, of what could not be read."""
+    warnings: tuple[str, ...]
+    error: str | None
+    """Why the source could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

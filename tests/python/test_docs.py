@@ -51,6 +51,10 @@ def fields(value: Any) -> set[str]:
     return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights"}}
 
 
+def renamed(value: Any) -> set[str]:
+    return {name.removesuffix("_note") for name in fields(value)}
+
+
 @pytest.mark.parametrize(
     ("section", "heading", "keys"),
     [
@@ -66,6 +70,11 @@ def fields(value: Any) -> set[str]:
         ("get", "key of `notes[]`", fields(types.Note)),
         ("list", "key", fields(types.ListResult)),
         ("tags", "key of `tags[]`", fields(types.Tag)),
+        ("links", "key", {"root", "title", "hops", "broken", "left_out"}),
+        ("links", "key of `hops[]`", renamed(types.LinkHop)),
+        ("links", "key of `broken[]`", renamed(types.BrokenLink)),
+        ("source list", "key", {"sources"}),
+        ("source list", "key of `sources[]`", fields(types.SourceEntry)),
         ("index", "key", fields(types.SyncReport) | {"embedding"}),
         ("index", "key of `sources[]`", fields(types.SourceReport)),
         ("index", "key of `embedding`", fields(types.EmbedReport)),

@@ -37,6 +37,8 @@ COMMANDS: Mapping[str, str] = {
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
+    "links": "bearsearch.cli.links",
+    "source": "bearsearch.cli.source",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",

@@ -5,6 +5,7 @@ Control characters in notes are replaced throughout, so that a note cannot drive
 
 from collections.abc import Sequence
 from datetime import datetime
+from urllib.parse import unquote
 
 from bearsearch.render.style import PLAIN, Style, wrapped_lines
 from bearsearch.render.visible import for_terminal, on_one_line
@@ -20,6 +21,7 @@ from bearsearch.types import (
     NoteSummary,
     SearchResult,
     SettingValue,
+    SourceEntry,
     SourceReport,
     SyncReport,
     Tag,
@@ -35,6 +37,8 @@ __all__ = [
     "setting",
     "settings",
     "size",
+    "source",
+    "sources",
     "status",
     "sync",
     "tags",
@@ -66,7 +70,7 @@ def _hit(hit: Hit, style: Style, explain: bool) -> str:
     if hit.duplicates:
         rows.append(_INDENT + style.dim("nearly the same: " + ", ".join(on_one_line(note) for note in hit.duplicates)))
     if hit.url:
-        rows.append(_INDENT + style.dim(_url(hit.url) or ""))
+        rows.append(_INDENT + style.dim(_place(hit.url, hit.line_hits[0] if hit.line_hits else hit.lines[0])))
     return "".join(row + "\n" for row in rows)
 
 
@@ -84,6 +88,20 @@ def _around(hit: Hit) -> tuple[list[str], list[str]]:
         row = f"[{place}] {on_one_line(passage.text)}"
         (before if passage.lines[0] < hit.lines[0] else behind).append(row)
     return before, behind
+
+
+def _place(url: str, line: int) -> str:
+    """Where a hit is: a link of its program, or for a plain file `PATH:LINE`, which editors and terminals open.
+
+    >>> _place("file:///notes/a%20b.md", 7)
+    '/notes/a b.md:7'
+    """
+    if not url.startswith("file://"):
+        return on_one_line(url)
+    path = unquote(url.removeprefix("file://"))
+    # A drive of Windows stands behind a slash in an address.
+    path = path[1:] if path[2:3] == ":" else path
+    return f"{on_one_line(path)}:{line}"
 
 
 def _snippet(hit: Hit, style: Style) -> list[str]:
@@ -280,6 +298,26 @@ def sync(report: SyncReport, embedding: EmbedReport | None, *, style: Style = PL
     text += f"{count(report.chunks, 'passage')} in the index, {report.elapsed_ms:,.0f} ms\n"
     if embedding is not None:
         text += _embedding(embedding, style)
+    return text
+
+
+def source(report: SourceReport, *, style: Style = PLAIN) -> str:
+    """What `source add` read."""
+    return _source(report, False, style)
+
+
+def sources(entries: Sequence[SourceEntry], *, style: Style = PLAIN) -> str:
+    """Each source: its name, kind and notes, its path and patterns, and what could not be read and why."""
+    text = ""
+    for entry in entries:
+        skipped = f", {count(len(entry.skipped), 'file')} skipped" if entry.skipped else ""
+        text += f"{style.title(on_one_line(entry.name))} ({entry.kind}): {count(entry.documents, 'note')}{skipped}\n"
+        text += f"{_INDENT}{on_one_line(entry.path)}\n"
+        if entry.exclude:
+            text += f"{_INDENT}{style.dim('without ' + on_one_line(' '.join(entry.exclude)))}\n"
+        text += f"{_INDENT}{style.warning(on_one_line(entry.error))}\n" if entry.error else ""
+        text += "".join(f"{_INDENT}skipped {on_one_line(what)}: {on_one_line(why)}\n" for what, why in entry.skipped)
+        text += "".join(f"{_INDENT}{style.warning(on_one_line(warning))}\n" for warning in entry.warnings)
     return text
 
 
