@@ -147,6 +147,8 @@ impl LegReport {
 pub struct Hit {
     /// What the index knows of the note.
     pub document: DocumentRow,
+    /// Its place in the whole list, from 1; where copies were left out, places are missing.
+    pub place: usize,
     /// What the notes are ordered by.
     pub score: f64,
     /// How likely it is an answer, in [0, 1]; None when nothing calibrated says so.

@@ -119,6 +119,7 @@ class NoteDict(DocumentDict):
 
 @type_check_only
 class HitDict(DocumentDict):
+    place: int
     score: float
     confidence: float | None
     text_rank: int | None

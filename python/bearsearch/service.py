@@ -906,7 +906,7 @@ class Index:
         reordered = options.rerank or options.diverse is not None
         if len(hits) == whole or reordered:
             return hits, None if reordered else cursor_of(response["next"])
-        return hits, cursor_of(start + len(hits) + sum(len(hit.duplicates) for hit in hits))
+        return hits, cursor_of(response["hits"][len(hits) - 1]["place"])
 
     def _reranked(self, query: str, hits: list[Hit]) -> tuple[list[Hit], Leg]:
         """The first hits in a cross-encoder's order, and what it did."""

@@ -103,6 +103,7 @@ pub fn similar<'py>(py: Python<'py>, title: &str, similar: &Similar) -> PyResult
 /// What Python raises.
 pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     let dict = document(py, &hit.document)?;
+    dict.set_item("place", hit.place)?;
     dict.set_item("score", hit.score)?;
     dict.set_item("text_rank", hit.text_rank)?;
     dict.set_item("vector_rank", hit.vector_rank)?;

@@ -35,7 +35,7 @@ pub fn page(
     let mut place = request.offset.min(ranked.len());
     while let Some(next) = ranked.get(place).filter(|_| hits.len() < request.limit) {
         place += 1;
-        let Some((shown, body)) = hit(conn, request, next, found, &terms)? else { continue };
+        let Some((mut shown, body)) = hit(conn, request, next, found, &terms)? else { continue };
         let sketch = if hits.len() < MAX_COMPARED { Sketch::of(&body) } else { None };
         if let Some(sketch) = sketch {
             if let Some((original, _)) = sketches.iter().find(|(_, known)| known.is_near(&sketch)) {
@@ -44,6 +44,7 @@ pub fn page(
             }
             sketches.push((hits.len(), sketch));
         }
+        shown.place = place;
         hits.push(shown);
     }
     Ok((hits, (place < ranked.len()).then_some(place)))
@@ -115,7 +116,13 @@ fn hit(
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn near(conn: &Connection, rank: usize, chunk: ChunkHit) -> Result<Option<Hit>> {
     let found = plain(conn, chunk.document_id, chunk.chunk_id, &Terms::default())?;
-    Ok(found.map(|(hit, _)| Hit { score: chunk.score, vector_rank: Some(rank), cosine: Some(chunk.score), ..hit }))
+    Ok(found.map(|(hit, _)| Hit {
+        place: rank,
+        score: chunk.score,
+        vector_rank: Some(rank),
+        cosine: Some(chunk.score),
+        ..hit
+    }))
 }
 
 /// A note by one of its chunks, without what the legs say of it; and its text. None when it left the index.
@@ -131,6 +138,7 @@ fn plain(conn: &Connection, document_id: i64, chunk_id: i64, terms: &Terms) -> R
     let body = library::text(conn, document_id)?;
     let hit = Hit {
         document,
+        place: 0,
         score: 0.0,
         confidence: None,
         text_rank: None,
