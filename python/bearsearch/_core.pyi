@@ -26,9 +26,11 @@ class FilterOptions(TypedDict):
 
 @type_check_only
 class SearchOptions(FilterOptions):
-    queries: list[tuple[str, NDArray[np.float32] | None]]
+    queries: list[tuple[str, NDArray[np.float32] | None, float]]
     mode: str
+    fusion: str
     limit: int
+    floor: float
     fingerprint: str | None
     no_embedding: str | None
 
@@ -114,10 +116,14 @@ class NoteDict(DocumentDict):
 @type_check_only
 class HitDict(DocumentDict):
     score: float
+    confidence: float | None
     text_rank: int | None
     vector_rank: int | None
     bm25: float | None
     cosine: float | None
+    text_share: float | None
+    vector_share: float | None
+    words: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -140,6 +146,10 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    understood: list[str]
+    words: list[tuple[str, int]]
+    corrections: list[tuple[str, list[str]]]
+    elapsed_ms: list[tuple[str, float]]
     hits: list[HitDict]
 
 @type_check_only

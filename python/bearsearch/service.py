@@ -31,10 +31,13 @@ from bearsearch.errors import (
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
+    Correction,
     Document,
     EmbedReport,
+    Explanation,
     GetResult,
     Hit,
+    HitExplanation,
     Hubs,
     IndexState,
     IndexStatus,
@@ -43,6 +46,7 @@ from bearsearch.types import (
     ListResult,
     Note,
     Progress,
+    QueryWord,
     SearchResult,
     SourceEntry,
     SourceReport,
@@ -74,6 +78,9 @@ SOURCE_BUSY_TIMEOUT_MS = 5_000
 MAX_LINK_DEPTH = 3
 """Steps that `links` goes at most: from most notes, three lead to most of a library."""
 
+REMEMBERED_QUERIES = 512
+"""Query embeddings that are kept, for whoever pages or asks again in another mode: less than a megabyte."""
+
 UNLIMITED = 10**9
 """A limit at or above this asks for all notes."""
 
@@ -98,6 +105,31 @@ class _Target:
         self.path = path
         self.name = name
         self.register = register
+
+
+class _Asked(NamedTuple):
+    """What the model makes of a call's queries."""
+
+    fingerprint: str | None = None
+    """Of the model; None when there is no embedding."""
+    embeddings: Sequence[NDArray[np.float32] | None] = ()
+    """One for each query; None for one without words."""
+    fluencies: Sequence[float] = ()
+    """How well the model's vocabulary covers each query, in [0, 1]."""
+    floor: float = 0.0
+    """Cosine of texts that have nothing to do with each other."""
+    reason: str | None = None
+    """Why there is no embedding, as a clause."""
+
+
+class _Options(NamedTuple):
+    """How a search is answered, as the caller wants it."""
+
+    mode: str
+    fusion: str
+    limit: int
+    fresh: bool
+    explain: bool
 
 
 class _Filters(NamedTuple):
@@ -160,6 +192,7 @@ class Index:
         with contextlib.suppress(IndexCorruptError):
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
+        self._asked_before: dict[str, NDArray[np.float32]] = {}
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
@@ -177,6 +210,7 @@ class Index:
             self._background.stop()
             self._background = None
         self._embedder = None
+        self._asked_before = {}
         self._choice = None
         self._opened = None
 
@@ -677,6 +711,9 @@ class Index:
         after: date | datetime | None = None,
         before: date | datetime | None = None,
         archived: bool = False,
+        fusion: str = "share",
+        explain: bool = False,
+        fresh: bool = True,
     ) -> SearchResult:
         """Finds notes by word, by meaning and despite typos.
 
@@ -694,6 +731,10 @@ class Index:
             after: Updated on or after this day or moment; a day begins at midnight UTC.
             before: Updated before this day or moment.
             archived: Find notes that their owner put away, too.
+            fusion: How words and meaning become one list: share, by how much of what is possible each of them saw in a
+                note; or rrf, by ranks alone (reciprocal rank fusion, k = 60).
+            explain: Say how the query was read, how long each step took, and why each note stands where it does.
+            fresh: Compare the sources first; False answers from the index as it is.
 
         Raises:
             UsageError: The query is empty, the limit below 1, the mode or a source unknown.
@@ -706,33 +747,35 @@ class Index:
             raise UsageError("the query is empty; give at least one word")
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        options = _Options(mode, fusion, min(limit, UNLIMITED), fresh, explain)
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(
-                queries,
-                mode=mode,
-                limit=min(limit, UNLIMITED),
-                filters=_Filters(tags, any_tags, ids, sources, after, before, archived),
-            )
+            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
 
-    def _search(self, queries: list[str], *, mode: str, limit: int, filters: _Filters) -> SearchResult:
+    def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
-        stale, notices = self._freshen(targets)
-        embeddings: list[NDArray[np.float32] | None] = [None] * len(queries)
-        fingerprint = reason = None
-        if mode in VECTOR_MODES:
-            try:
-                fingerprint, embeddings, reason = self._embed_queries(queries, wait=mode == "vector")
-            except ModelError as error:
-                if mode == "vector":
-                    raise
-                reason = str(error)
+        mode = options.mode
+        clock = _Clock()
+        stale, notices = self._freshen(targets) if options.fresh else (False, [])
+        clock.lap("freshness")
+        asked = self._ask_model(queries, mode=mode)
+        clock.lap("embedding")
+        unread = [None] * len(queries)
         response = self._engine.search(
             {
-                "queries": list(zip((_without_nul(text) for text in queries), embeddings, strict=True)),
+                "queries": list(
+                    zip(
+                        (_without_nul(text) for text in queries),
+                        asked.embeddings or unread,
+                        asked.fluencies or [1.0] * len(queries),
+                        strict=True,
+                    )
+                ),
                 "mode": mode,
-                "limit": limit,
+                "fusion": options.fusion,
+                "floor": asked.floor,
+                "limit": options.limit,
                 "sources": self._source_ids(targets, filters.sources),
                 "tags_all": list(filters.tags),
                 "tags_any": list(filters.any_tags),
@@ -740,10 +783,11 @@ class Index:
                 "updated_from_ms": _to_ms(filters.after),
                 "updated_until_ms": _to_ms(filters.before),
                 "archived": filters.archived,
-                "fingerprint": fingerprint,
-                "no_embedding": reason,
+                "fingerprint": asked.fingerprint,
+                "no_embedding": asked.reason,
             }
         )
+        clock.laps |= dict(response["elapsed_ms"])
         legs = {
             name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()
         }
@@ -753,6 +797,11 @@ class Index:
             notices.append(f"meaning was not searched: {legs['vector'].reason}")
         if legs["text"].reason and mode in {"auto", "hybrid", "fts"}:
             notices.append(f"words were searched without the full-text index: {legs['text'].reason}")
+        corrections = tuple(
+            Correction(typed=typed, searched=tuple(searched)) for typed, searched in response["corrections"]
+        )
+        for correction in corrections:
+            notices.append(f'no note has "{correction.typed}"; searched also for {", ".join(correction.searched)}')
         if response["pending"] and self._background is not None:
             self._background.wake()
             notices.append(f"{response['pending']} passages still wait for an embedding, which is being computed")
@@ -770,7 +819,9 @@ class Index:
                 documents=response["documents"], chunks=response["chunks"], pending=response["pending"], stale=stale
             ),
             total=response["total"],
-            hits=tuple(_hit(rank, hit) for rank, hit in enumerate(response["hits"], 1)),
+            hits=tuple(_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], 1)),
+            corrections=corrections,
+            explanation=_explanation(response, options.fusion, clock.laps) if options.explain else None,
             notices=tuple(notices),
         )
 
@@ -782,10 +833,23 @@ class Index:
         """
         return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
 
-    def _embed_queries(
-        self, queries: list[str], *, wait: bool
-    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
-        """Fingerprint of the model, one embedding per query, and the reason when there is none.
+    def _ask_model(self, queries: list[str], *, mode: str) -> _Asked:
+        """The queries' embeddings, or the reason why there are none.
+
+        Raises:
+            ModelError: `mode` is vector and no model can be loaded.
+        """
+        if mode not in VECTOR_MODES:
+            return _Asked()
+        try:
+            return self._embed_queries(queries, wait=mode == "vector")
+        except ModelError as error:
+            if mode == "vector":
+                raise
+            return _Asked(reason=str(error))
+
+    def _embed_queries(self, queries: list[str], *, wait: bool) -> _Asked:
+        """The queries' embeddings, or the reason why there are none.
 
         Args:
             queries: What a person typed.
@@ -795,12 +859,12 @@ class Index:
             ModelError: No model can be loaded.
         """
         if not self.settings.semantic:
-            return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
+            return _Asked(reason="embeddings are switched off (--no-semantic)")
         if self._engine.status()["chunks"] == 0:
-            return None, [None] * len(queries), "the index is empty"
+            return _Asked(reason="the index is empty")
         if self._background is not None and self._embedder is None and not wait and self._find_model().available:
             self._background.wake()
-            return None, [None] * len(queries), "the embedding model is being loaded; ask again in a moment"
+            return _Asked(reason="the embedding model is being loaded; ask again in a moment")
         embedder = self._load_embedder()
         live = self._live_model()
         # With another model a search must not begin to embed the whole library anew; the engine names the mismatch. A
@@ -809,7 +873,22 @@ class Index:
         if same_model and self._background is None:
             self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
-        return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
+        return _Asked(
+            fingerprint=embedder.fingerprint,
+            embeddings=[self._embedded(embedder, text) if text.strip() else None for text in texts],
+            fluencies=[embedder.fluency(text) for text in texts],
+            floor=embedder.floor,
+        )
+
+    def _embedded(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
+        """The embedding of a query; one that was asked lately is not computed again."""
+        known = self._asked_before.get(text)
+        if known is None:
+            known = embedder.embed_query(text)
+            if len(self._asked_before) >= REMEMBERED_QUERIES:
+                self._asked_before = {}
+            self._asked_before[text] = known
+        return known
 
     def _source_ids(self, targets: list[_Target], names: Sequence[str]) -> list[int]:
         ids = self._target_ids(targets)
@@ -1120,7 +1199,31 @@ def _to_ms(moment: date | datetime | None) -> int | None:
     return round(moment.timestamp() * 1000)
 
 
-def _hit(rank: int, hit: _core.HitDict) -> Hit:
+class _Clock:
+    """Time of the steps of one call, in milliseconds."""
+
+    __slots__ = ("_since", "laps")
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        now = time.perf_counter()
+        self.laps[step] = (now - self._since) * 1000
+        self._since = now
+
+
+def _explanation(response: _core.ResponseDict, fusion: str, elapsed_ms: dict[str, float]) -> Explanation:
+    return Explanation(
+        understood=tuple(response["understood"]),
+        fusion=fusion,
+        words=tuple(QueryWord(word=word, documents=documents) for word, documents in response["words"]),
+        elapsed_ms=elapsed_ms,
+    )
+
+
+def _hit(rank: int, hit: _core.HitDict, *, explain: bool = False) -> Hit:
     return Hit(
         rank=rank,
         id=hit["id"],
@@ -1132,7 +1235,7 @@ def _hit(rank: int, hit: _core.HitDict) -> Hit:
         archived=hit["archived"],
         locked=hit["locked"],
         score=hit["score"],
-        confidence=None,
+        confidence=hit["confidence"],
         text_rank=hit["text_rank"],
         vector_rank=hit["vector_rank"],
         bm25=hit["bm25"],
@@ -1143,6 +1246,11 @@ def _hit(rank: int, hit: _core.HitDict) -> Hit:
         total_hits=hit["total_hits"],
         snippet=hit["snippet"],
         highlights=tuple(hit["highlights"]),
+        explanation=HitExplanation(
+            text_share=hit["text_share"], vector_share=hit["vector_share"], words=tuple(hit["words"])
+        )
+        if explain
+        else None,
     )
 
 

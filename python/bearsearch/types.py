@@ -12,10 +12,13 @@ __all__ = [
     "BackgroundStatus",
     "BrokenLink",
     "BrokenLinks",
+    "Correction",
     "Document",
     "EmbedReport",
+    "Explanation",
     "GetResult",
     "Hit",
+    "HitExplanation",
     "Hub",
     "Hubs",
     "IndexState",
@@ -27,6 +30,7 @@ __all__ = [
     "Note",
     "NoteSummary",
     "Progress",
+    "QueryWord",
     "SearchResult",
     "SettingValue",
     "SourceEntry",
@@ -88,6 +92,52 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What was searched in place of a word that no note holds."""
+
+    typed: str
+    """The word, folded."""
+    searched: tuple[str, ...]
+    """Words that it may be a misspelling of, the likeliest first; or its beginning, as `typed*`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWord:
+    """A word of a query, and how common it is."""
+
+    word: str
+    """The word, folded."""
+    documents: int
+    """Notes that hold it or another form of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How a query was read and answered."""
+
+    understood: tuple[str, ...]
+    """A sentence for each query: what it was taken to ask for."""
+    fusion: str
+    """How the legs' lists became one: share or rrf."""
+    words: tuple[QueryWord, ...]
+    """The words that were looked for."""
+    elapsed_ms: Mapping[str, float]
+    """Time by step: freshness, embedding, text, vector, fusion, evidence. The legs run side by side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitExplanation:
+    """Why a note stands where it does."""
+
+    text_share: float | None
+    """How much of what the query's words could give the note holds, in [0, 1]."""
+    vector_share: float | None
+    """Its nearness in meaning as a share of what is possible, in [0, 1]."""
+    words: tuple[str, ...]
+    """Words of the query that its best passage holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One note that a search found, with its best passage."""
 
@@ -128,6 +178,8 @@ class Hit:
     """An excerpt of the best chunk; empty for locked notes."""
     highlights: tuple[tuple[int, int], ...] = ()
     """Character ranges of `snippet` that match, half-open, in order."""
+    explanation: HitExplanation | None = None
+    """Why it stands here; None unless asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +198,10 @@ class SearchResult:
     total: int
     """Notes found before `limit`."""
     hits: tuple[Hit, ...]
+    corrections: tuple[Correction, ...] = ()
+    """What was searched in place of words that no note holds."""
+    explanation: Explanation | None = None
+    """How the query was read and answered; None unless asked for."""
     notices: tuple[str, ...] = ()
     """Sentences for a person: what waits, what is stale, which leg did not run and what to do."""
 

@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
+    "eval": "bearsearch.cli.eval",
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""

@@ -12,6 +12,7 @@ from bearsearch.render.visible import for_terminal, on_one_line
 from bearsearch.types import (
     BackgroundStatus,
     EmbedReport,
+    Explanation,
     GetResult,
     Hit,
     IndexStatus,
@@ -106,6 +107,11 @@ def _explanation(hit: Hit) -> str:
         parts.append(f"vector #{hit.vector_rank}" + ("" if hit.cosine is None else f" (cosine {hit.cosine:.3f})"))
     if hit.confidence is not None:
         parts.append(f"confidence {hit.confidence:.2f}")
+    if hit.explanation is not None:
+        shares = (("words", hit.explanation.text_share), ("meaning", hit.explanation.vector_share))
+        parts += (f"{name} {share:.2f} of 1" for name, share in shares if share is not None)
+        if hit.explanation.words:
+            parts.append("holds " + " ".join(on_one_line(word) for word in hit.explanation.words))
     return ", ".join(parts)
 
 
@@ -117,7 +123,17 @@ def search_remarks(result: SearchResult, *, explain: bool = False) -> list[str]:
     remarks = [summary]
     if explain:
         remarks += (f"{name} did not run: {leg.reason}" for name, leg in result.legs.items() if leg.reason)
+        remarks += _explained(result.explanation) if result.explanation else []
     return remarks + [on_one_line(notice) for notice in result.notices]
+
+
+def _explained(explanation: Explanation) -> list[str]:
+    """How the query was read and answered, one line each."""
+    rows = [f"understood: {on_one_line(sentence)}" for sentence in explanation.understood]
+    words = ", ".join(f"{on_one_line(word.word)} in {count(word.documents, 'note')}" for word in explanation.words)
+    rows += [f"words: {words}"] if words else []
+    rows.append(f"fusion: {explanation.fusion}")
+    return [*rows, "ms: " + ", ".join(f"{step} {ms:.1f}" for step, ms in explanation.elapsed_ms.items())]
 
 
 def get(result: GetResult, *, style: Style = PLAIN) -> str:
