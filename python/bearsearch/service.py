@@ -93,6 +93,12 @@ MAX_CHUNK_TOKENS = 512
 HANDED_OVER = "given"
 """Kind of the sources whose documents a program hands over: there is nothing to compare them with."""
 
+BACKUP_ENDINGS = (".bearbk", ".bear2bk")
+"""How Bear calls its backups, the older name first."""
+
+DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
+"""How a file is called that may be Bear's database."""
+
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
@@ -162,7 +168,7 @@ class Index:
     Args:
         path: The index file; None takes it from the settings, in the end the platform's data folder.
         db: A Bear database to work with instead of the registered sources.
-        vault: A folder of Markdown to work with instead of the registered sources.
+        vault: A folder of Markdown, or a backup of Bear's, to work with instead of the registered sources.
         model: Name of the embedding model; None lets the index and what is installed decide.
         model_path: Folder with the model's files.
         semantic: False never loads a model: words only.
@@ -263,7 +269,7 @@ class Index:
         if self.settings.db is not None:
             named.append(_Target("bear", str(self.settings.db), register=register))
         if self.settings.vault is not None:
-            named.append(_Target("markdown", str(self.settings.vault), register=register))
+            named.append(_Target(_kind_of(str(self.settings.vault)), str(self.settings.vault), register=register))
         if named:
             return named
         rows = self._engine.sources()
@@ -295,12 +301,12 @@ class Index:
         exclude: Sequence[str] | None = None,
         progress: ProgressFunction | None = None,
     ) -> SourceReport:
-        """Registers a Bear database or a folder of Markdown for all later calls, and reads it.
+        """Registers a folder of Markdown, a Bear database or a backup of Bear's for all later calls, and reads it.
 
         Adding what is there already reads it again, and gives it the name and the patterns that are named.
 
         Args:
-            path: The database, or the folder.
+            path: The folder, or the file.
             name: What `in:NAME` and `NAME:ID` call it; None takes it from the path.
             exclude: Patterns in gitignore syntax that this source leaves out, beside those in the settings; None leaves
                 them as they are.
@@ -1324,8 +1330,10 @@ def _absolute(path: str | Path) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """A folder is one of Markdown; a file can only be a database."""
-    return "bear" if Path(path).is_file() else "markdown"
+    """Backups go by their name, any other file can only be a database, and a folder is one of Markdown."""
+    if path.lower().endswith(BACKUP_ENDINGS):
+        return "backup"
+    return "bear" if path.lower().endswith(DATABASE_ENDINGS) and Path(path).is_file() else "markdown"
 
 
 def _to_ms(moment: date | datetime | None) -> int | None:

@@ -158,7 +158,7 @@ impl Index {
         };
         let given = match kind {
             SourceKind::Given => Some(given(field(settings, "documents")?)),
-            SourceKind::Bear | SourceKind::Markdown => None,
+            SourceKind::Bear | SourceKind::Backup | SourceKind::Markdown => None,
         };
         // The exception that the progress function raised, Ctrl-C among them, is what the caller gets.
         let mut raised = None;
