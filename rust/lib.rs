@@ -4,11 +4,13 @@
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
 pub mod bm25;
+mod carve;
 pub mod chunk;
 pub mod documents;
 pub mod embeddings;
 pub mod error;
 mod ffi;
+mod folder_lock;
 pub mod forms;
 mod fulltext;
 pub mod fusion;
@@ -18,6 +20,8 @@ pub mod lexicon;
 pub mod library;
 pub mod measure;
 pub mod names;
+pub mod page_sum;
+mod private;
 pub mod query;
 pub mod recover;
 pub mod registry;

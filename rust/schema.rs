@@ -2,12 +2,20 @@
 //!
 //! What lives elsewhere: who may write (`store`), and what is written (`sync`).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rusqlite::{Connection, Transaction};
 
 use crate::error::Result;
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
+
+/// The first version whose tables are those of the newest: what cannot be written can be read from here on.
+pub const READABLE_SINCE: i64 = 3;
+
+/// The first version with a checksum in every page (`page_sum`).
+pub const CHECKED_SINCE: i64 = 4;
 
 /// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
 pub const APPLICATION_ID: i32 = 0x6273_6978;
@@ -184,6 +192,10 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(TABLES)?;
     tx.execute_batch(WORDS)?;
     tx.execute_batch(GATHER)?;
+    // Above every number of an index that was at this path before: what programs remember of it by number is then not mistaken
+    // for this one's.
+    let now_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros());
+    tx.execute("INSERT INTO meta VALUES ('generation', ?1)", [i64::try_from(now_us).unwrap_or(0)])?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(())
@@ -207,9 +219,12 @@ pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
     Ok(from < 2)
 }
 
+/// What the names of all tables of vectors begin with.
+pub const EMBEDDINGS_PREFIX: &str = "embeddings_";
+
 /// Name of the table that holds the vectors of model `model_id`.
 pub fn embeddings_table(model_id: i64) -> String {
-    format!("embeddings_{model_id}")
+    format!("{EMBEDDINGS_PREFIX}{model_id}")
 }
 
 /// Creates the vector table of a model: row id = `texts.id`, float32 little-endian, unit length.

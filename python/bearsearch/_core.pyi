@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict, final, type_check_only
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "discard_damaged", "replace_damaged"]
+__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "replace_damaged"]
 
 __version__: str
 SCHEMA_VERSION: int
@@ -145,14 +145,14 @@ class ResponseDict(TypedDict):
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
+    unwritable: str | None
     schema_version: int
     chunks: int
     last_full_index_at_ms: int | None
     vector_backend: str
 
 def default_bear_path() -> str | None: ...
-def replace_damaged(path: str, *, ours: bool) -> int: ...
-def discard_damaged(path: str) -> None: ...
+def replace_damaged(path: str, *, ours: bool) -> int | None: ...
 
 @final
 class Index:

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from bearsearch import _core
 from bearsearch.background import Background
 from bearsearch.config import load_settings
-from bearsearch.errors import IndexBusyError, IndexCorruptError, ModelError, SourceNotFoundError, UsageError
+from bearsearch.errors import (
+    IndexBusyError,
+    IndexCorruptError,
+    IndexUnwritableError,
+    ModelError,
+    SourceNotFoundError,
+    UsageError,
+)
 from bearsearch.types import (
     Document,
     EmbedReport,
@@ -269,8 +276,8 @@ class Index:
                 raise
             notices.append(self._mend(error))
             reports = sync_all()
-        if not dry_run and not any(report.error for report in reports):
-            _core.discard_damaged(str(self.path))
+        if not dry_run:
+            self._engine.finish_recovery()
         return SyncReport(
             sources=tuple(reports),
             chunks=self._engine.status()["chunks"],
@@ -306,8 +313,9 @@ class Index:
 
     def _mend(self, error: IndexCorruptError) -> str:
         """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
-        self.close()
         saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        if saved is None:
+            return f"the index was damaged, and another process has just built it again ({error})"
         return (
             f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
             f" '{self.path}.damaged' until every source is read again ({error})"
@@ -391,7 +399,7 @@ class Index:
                 continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
-            except IndexBusyError as error:
+            except (IndexBusyError, IndexUnwritableError) as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
                 continue
@@ -605,12 +613,17 @@ class Index:
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(
-                queries,
-                mode=mode,
-                limit=min(limit, UNLIMITED),
-                filters=_Filters(tags, any_tags, ids, sources, after, before, archived),
-            )
+            try:
+                return self._search(
+                    queries,
+                    mode=mode,
+                    limit=min(limit, UNLIMITED),
+                    filters=_Filters(tags, any_tags, ids, sources, after, before, archived),
+                )
+            except IndexCorruptError:
+                if self._background is not None:
+                    self._background.wake()  # its sync mends the index
+                raise
 
     def _search(self, queries: list[str], *, mode: str, limit: int, filters: _Filters) -> SearchResult:
         targets = self._targets()
@@ -697,7 +710,9 @@ class Index:
         # background thread embeds beside the queries.
         same_model = live is None or live["fingerprint"] == embedder.fingerprint
         if same_model and self._background is None:
-            self.embed(budget_ms=INLINE_EMBED_MS)
+            # What cannot be stored now waits on; the answer says that the index could not be brought up to date.
+            with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+                self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
 
