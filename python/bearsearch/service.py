@@ -685,6 +685,14 @@ class Index:
             notices=tuple(notices),
         )
 
+    def embed_query(self, query: str) -> NDArray[np.float32]:
+        """The embedding that `search` would use for a query: float32 of the model's dimension, unit length.
+
+        Raises:
+            ModelError: No model can be loaded.
+        """
+        return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
+
     def _embed_queries(
         self, queries: list[str], *, wait: bool
     ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:

@@ -98,13 +98,15 @@ static void int_case(size_t n, int pattern, uint64_t *state) {
   unsigned char *memory_a, *memory_b, *a = odd_buffer(n, &memory_a), *b = odd_buffer(n, &memory_b);
   for (size_t i = 0; i < n; i++) {
     uint64_t r = next_random(state);
-    a[i] = pattern == 0 ? (unsigned char)r : pattern == 1 ? 0x80 : 0xff;
-    b[i] = pattern == 0 ? (unsigned char)(r >> 8) : pattern == 1 ? 0x7f : pattern == 2 ? 0x00 : 0xff;
+    a[i] = pattern == 0 ? (unsigned char)r : pattern == 1 || pattern == 4 ? 0x80 : 0xff;
+    b[i] = pattern == 0 ? (unsigned char)(r >> 8) : pattern == 1 ? 0x7f : pattern == 2 ? 0x00 : pattern == 3 ? 0xff : 0x80;
   }
-  int64_t want[6] = {0};
+  int64_t want[6] = {0}, want_sq[2] = {0};
   uint64_t bits = 0;
   for (size_t i = 0; i < n; i++) {
     int u = (int8_t)a[i], v = (int8_t)b[i], p = a[i], q = b[i];
+    want_sq[0] += v * v;
+    want_sq[1] += q * q;
     want[0] += u * v;
     want[1] += (u - v) * (u - v);
     want[2] += abs(u - v);
@@ -121,6 +123,9 @@ static void int_case(size_t n, int pattern, uint64_t *state) {
     for (int i = 0; i < 6; i++) {
       CHECK(got[i] == want[i], "%s integer kernel %d of %zu: got %d, want %lld", k->name, i, n, got[i], (long long)want[i]);
     }
+    int32_t sq[2], dots[2] = {k->i8.dot_sq(a, b, n, &sq[0]), k->u8.dot_sq(a, b, n, &sq[1])};
+    CHECK(dots[0] == want[0] && dots[1] == want[3], "%s dot_sq of %zu: %d, %d", k->name, n, dots[0], dots[1]);
+    CHECK(sq[0] == want_sq[0] && sq[1] == want_sq[1], "%s squares of %zu: %d, %d", k->name, n, sq[0], sq[1]);
     CHECK(k->hamming(a, b, n) == bits, "%s hamming of %zu", k->name, n);
   }
   free(memory_a);
@@ -130,9 +135,9 @@ static void int_case(size_t n, int pattern, uint64_t *state) {
 static void integer_kernels_are_exact(void) {
   uint64_t state = 2;
   for (size_t n = 0; n <= MAX_N; n++) {
-    for (int pattern = 0; pattern < 4; pattern++) int_case(n, pattern, &state);
+    for (int pattern = 0; pattern < 5; pattern++) int_case(n, pattern, &state);
   }
-  for (int pattern = 0; pattern < 4; pattern++) int_case(BSV_INT_BLOCK, pattern, &state); /* the largest allowed */
+  for (int pattern = 0; pattern < 5; pattern++) int_case(BSV_INT_BLOCK, pattern, &state); /* the largest allowed */
 }
 
 static void a_table_is_chosen_by_flags_and_by_name(void) {

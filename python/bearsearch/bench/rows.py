@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bearsearch.bench.figures import Figure
+
 __all__ = ["Row", "missing", "table", "write_json"]
 
 
@@ -131,8 +133,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([*words, *(cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True))])
 
 
-def write_json(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as a JSON list of objects; what only our rows have is left out of the others."""
+def write_json(rows: Sequence[Row | Figure], path: Path) -> None:
+    """Write what was measured as a JSON list of objects; what only our rows have is left out of the others."""
     ours_only = ("bandwidth_ratio", "scan_ms", "rescore_ms", "rescored", "missing")
     objects = [{k: v for k, v in asdict(row).items() if k not in ours_only or v is not None} for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import re
 import sqlite3
 import tomllib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DemoNote", "create_bear_library", "load_notes", "note_id"]
+__all__ = ["DemoNote", "create_bear_library", "load_notes", "note_id", "write_bear_library"]
 
 _CORE_DATA_EPOCH = datetime(2001, 1, 1, tzinfo=UTC)
 
@@ -110,17 +110,30 @@ def create_bear_library(path: Path) -> None:
     The same bytes come out each time (under one version of SQLite, which writes its number into the file).
 
     Raises:
+        FileExistsError: There is something at `path`.
+    """
+    write_bear_library(path, load_notes(), attachments=_manifest()["attachments"])
+
+
+def write_bear_library(path: Path, notes: list[DemoNote], *, attachments: Sequence[dict[str, Any]] = ()) -> None:
+    """Write any notes to `path` as Bear 2 would keep them.
+
+    Args:
+        path: Where nothing is yet.
+        notes: Their names, ids and titles may not repeat.
+        attachments: Pictures, as `library.toml` describes them.
+
+    Raises:
         FileExistsError: There is something at `path`; nothing is overwritten, it might be somebody's library.
     """
     if path.exists():
-        raise FileExistsError(f"expected no file at {str(path)!r} to put the demo library in; give another path")
+        raise FileExistsError(f"expected no file at {str(path)!r} to put a library in; give another path")
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.executescript(f"BEGIN; {_read('schema.sql')}")
-        notes = load_notes()
         note_pk = {note.name: _insert_note(db, note) for note in notes}
         _insert_tags(db, notes, note_pk)
         _insert_links(db, notes, note_pk)
-        for attachment in _manifest()["attachments"]:
+        for attachment in attachments:
             _insert_attachment(db, attachment, note_pk[attachment["note"]])
         _insert_bookkeeping(db)
         db.execute("COMMIT")

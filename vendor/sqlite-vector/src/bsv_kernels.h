@@ -37,6 +37,8 @@ typedef struct bsv_int_kernels {
   bsv_int_kernel dot;
   bsv_int_kernel l2sq;
   bsv_int_kernel l1;
+  /* Returns the sum of a*b and writes the sum of b*b. */
+  int32_t (*dot_sq)(const void *a, const void *b, size_t n, int32_t *sq);
 } bsv_int_kernels;
 
 typedef struct bsv_kernels {

@@ -155,6 +155,30 @@ static inline __m256i product_l2sq(__m256i a, __m256i b) {
     return sum_epi32(_mm256_add_epi32(s0, s1));                                                   \
   }
 
+#define INT_DOT_SQ_KERNEL(TYPE)                                                                   \
+  static int32_t dot_sq_##TYPE(const void *a, const void *b, size_t n, int32_t *sq) {             \
+    const unsigned char *x = a, *y = b;                                                           \
+    __m256i dots = _mm256_setzero_si256(), squares = dots;                                        \
+    size_t i = 0;                                                                                 \
+    for (; i + 16 <= n; i += 16) {                                                                \
+      __m256i value = widen_##TYPE(y + i);                                                        \
+      dots = _mm256_add_epi32(dots, product_dot(widen_##TYPE(x + i), value));                     \
+      squares = _mm256_add_epi32(squares, product_dot(value, value));                             \
+    }                                                                                             \
+    if (i < n) {                                                                                  \
+      unsigned char u[16] = {0}, v[16] = {0};                                                     \
+      memcpy(u, x + i, n - i);                                                                    \
+      memcpy(v, y + i, n - i);                                                                    \
+      __m256i value = widen_##TYPE(v);                                                            \
+      dots = _mm256_add_epi32(dots, product_dot(widen_##TYPE(u), value));                         \
+      squares = _mm256_add_epi32(squares, product_dot(value, value));                             \
+    }                                                                                             \
+    *sq = sum_epi32(squares);                                                                     \
+    return sum_epi32(dots);                                                                       \
+  }
+
+INT_DOT_SQ_KERNEL(i8)
+INT_DOT_SQ_KERNEL(u8)
 INT_KERNEL(dot, i8)
 INT_KERNEL(dot, u8)
 INT_KERNEL(l2sq, i8)
@@ -368,8 +392,8 @@ const bsv_kernels bsv_kernels_avx2 = {
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
     .f16 = {dot_f16, l2sq_f16, l1_f16, dot_sq_f16},
     .bf16 = {dot_bf16, l2sq_bf16, l1_bf16, dot_sq_bf16},
-    .i8 = {dot_i8, l2sq_i8, l1_i8},
-    .u8 = {dot_u8, l2sq_u8, l1_u8},
+    .i8 = {dot_i8, l2sq_i8, l1_i8, dot_sq_i8},
+    .u8 = {dot_u8, l2sq_u8, l1_u8, dot_sq_u8},
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,

@@ -114,7 +114,62 @@ static inline __m512i products_l2sq(__m512i sum, __m512i a, __m512i b) {
     return _mm512_reduce_add_epi32(_mm512_add_epi32(s0, s1));                                                        \
   }
 
-INT_KERNEL(dot, i8)
+#define INT_DOT_SQ_KERNEL(TYPE)                                                                                      \
+  static int32_t dot_sq_##TYPE(const void *a, const void *b, size_t n, int32_t *sq) {                                \
+    const unsigned char *x = a, *y = b;                                                                              \
+    __m512i dots = _mm512_setzero_si512(), squares = dots;                                                           \
+    size_t i = 0;                                                                                                    \
+    for (; i + 32 <= n; i += 32) {                                                                                   \
+      __m512i value = widen_##TYPE(~0u, y + i);                                                                      \
+      dots = products_dot(dots, widen_##TYPE(~0u, x + i), value);                                                    \
+      squares = products_dot(squares, value, value);                                                                 \
+    }                                                                                                                \
+    if (i < n) {                                                                                                     \
+      __mmask32 mask = tail32(n - i);                                                                                \
+      __m512i value = widen_##TYPE(mask, y + i);                                                                     \
+      dots = products_dot(dots, widen_##TYPE(mask, x + i), value);                                                   \
+      squares = products_dot(squares, value, value);                                                                 \
+    }                                                                                                                \
+    *sq = _mm512_reduce_add_epi32(squares);                                                                          \
+    return _mm512_reduce_add_epi32(dots);                                                                            \
+  }
+
+INT_DOT_SQ_KERNEL(u8)
+
+/*
+** Signed bytes without widening them: the instruction multiplies unsigned with signed ones, so b + 128
+** takes the place of b, and 128 times the sum of the other factor is taken off. For all pieces up to
+** BSV_INT_BLOCK the sums stay below 255 * 128 * 32768 = 2^30.
+*/
+typedef struct biased_sums {
+  __m512i dots, squares, sum_x, sum_y;
+} biased_sums;
+
+static inline void add_biased(biased_sums *s, __m512i x, __m512i y, int with_squares) {
+  const __m512i flip = _mm512_set1_epi8(-128), ones = _mm512_set1_epi8(1);
+  __m512i biased = _mm512_xor_si512(y, flip);
+  s->dots = _mm512_dpbusd_epi32(s->dots, biased, x);
+  s->sum_x = _mm512_dpbusd_epi32(s->sum_x, ones, x);
+  if (!with_squares) return;
+  s->squares = _mm512_dpbusd_epi32(s->squares, biased, y);
+  s->sum_y = _mm512_dpbusd_epi32(s->sum_y, ones, y);
+}
+
+static inline int32_t dot_bytes(const unsigned char *x, const unsigned char *y, size_t n, int32_t *sq) {
+  biased_sums s = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+  size_t i = 0;
+  for (; i + 64 <= n; i += 64) add_biased(&s, _mm512_loadu_si512(x + i), _mm512_loadu_si512(y + i), sq != NULL);
+  if (i < n) {
+    __mmask64 mask = tail64(n - i);
+    add_biased(&s, _mm512_maskz_loadu_epi8(mask, x + i), _mm512_maskz_loadu_epi8(mask, y + i), sq != NULL);
+  }
+  if (sq != NULL) *sq = _mm512_reduce_add_epi32(_mm512_sub_epi32(s.squares, _mm512_slli_epi32(s.sum_y, 7)));
+  return _mm512_reduce_add_epi32(_mm512_sub_epi32(s.dots, _mm512_slli_epi32(s.sum_x, 7)));
+}
+
+static int32_t dot_sq_i8(const void *a, const void *b, size_t n, int32_t *sq) { return dot_bytes(a, b, n, sq); }
+static int32_t dot_i8(const void *a, const void *b, size_t n) { return dot_bytes(a, b, n, NULL); }
+
 INT_KERNEL(dot, u8)
 INT_KERNEL(l2sq, i8)
 INT_KERNEL(l2sq, u8)
@@ -295,8 +350,8 @@ const bsv_kernels bsv_kernels_avx512 = {
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
     .f16 = {dot_f16, l2sq_f16, l1_f16, dot_sq_f16},
     .bf16 = {dot_bf16, l2sq_bf16, l1_bf16, dot_sq_bf16},
-    .i8 = {dot_i8, l2sq_i8, l1_i8},
-    .u8 = {dot_u8, l2sq_u8, l1_u8},
+    .i8 = {dot_i8, l2sq_i8, l1_i8, dot_sq_i8},
+    .u8 = {dot_u8, l2sq_u8, l1_u8, dot_sq_u8},
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,

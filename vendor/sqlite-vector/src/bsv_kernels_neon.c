@@ -131,6 +131,30 @@ static inline int16x8_t widen_u8(const unsigned char *p) { return vreinterpretq_
     return vaddvq_s32(vaddq_s32(s0, s1));                                                      \
   }
 
+#define INT_DOT_SQ_KERNEL(TYPE)                                                                \
+  static int32_t dot_sq_##TYPE(const void *a, const void *b, size_t n, int32_t *sq) {          \
+    const unsigned char *x = a, *y = b;                                                        \
+    int32x4_t dots = vdupq_n_s32(0), squares = dots;                                           \
+    size_t i = 0;                                                                              \
+    for (; i + 8 <= n; i += 8) {                                                               \
+      int16x8_t value = widen_##TYPE(y + i);                                                   \
+      dots = products_dot(dots, widen_##TYPE(x + i), value);                                   \
+      squares = products_dot(squares, value, value);                                           \
+    }                                                                                          \
+    if (i < n) {                                                                               \
+      unsigned char u[8] = {0}, v[8] = {0};                                                    \
+      memcpy(u, x + i, n - i);                                                                 \
+      memcpy(v, y + i, n - i);                                                                 \
+      int16x8_t value = widen_##TYPE(v);                                                       \
+      dots = products_dot(dots, widen_##TYPE(u), value);                                       \
+      squares = products_dot(squares, value, value);                                           \
+    }                                                                                          \
+    *sq = vaddvq_s32(squares);                                                                 \
+    return vaddvq_s32(dots);                                                                   \
+  }
+
+INT_DOT_SQ_KERNEL(i8)
+INT_DOT_SQ_KERNEL(u8)
 INT_KERNEL(dot, i8)
 INT_KERNEL(dot, u8)
 INT_KERNEL(l2sq, i8)
@@ -307,8 +331,8 @@ const bsv_kernels bsv_kernels_neon = {
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
     .f16 = {dot_f16, l2sq_f16, l1_f16, dot_sq_f16},
     .bf16 = {dot_bf16, l2sq_bf16, l1_bf16, dot_sq_bf16},
-    .i8 = {dot_i8, l2sq_i8, l1_i8},
-    .u8 = {dot_u8, l2sq_u8, l1_u8},
+    .i8 = {dot_i8, l2sq_i8, l1_i8, dot_sq_i8},
+    .u8 = {dot_u8, l2sq_u8, l1_u8, dot_sq_u8},
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,

@@ -108,6 +108,10 @@ FLOAT_KERNELS(bf16)
       sum += d < 0 ? -d : d;                                             \
     }                                                                    \
     return sum;                                                          \
+  }                                                                      \
+  static int32_t dot_sq_##TYPE(const void *a, const void *b, size_t n, int32_t *sq) { \
+    *sq = dot_##TYPE(b, b, n);                                           \
+    return dot_##TYPE(a, b, n);                                          \
   }
 
 INT_KERNELS(i8, int8_t)
@@ -252,8 +256,8 @@ const bsv_kernels bsv_kernels_scalar = {
     .f32 = {dot_f32, l2sq_f32, l1_f32, dot_sq_f32},
     .f16 = {dot_f16, l2sq_f16, l1_f16, dot_sq_f16},
     .bf16 = {dot_bf16, l2sq_bf16, l1_bf16, dot_sq_bf16},
-    .i8 = {dot_i8, l2sq_i8, l1_i8},
-    .u8 = {dot_u8, l2sq_u8, l1_u8},
+    .i8 = {dot_i8, l2sq_i8, l1_i8, dot_sq_i8},
+    .u8 = {dot_u8, l2sq_u8, l1_u8, dot_sq_u8},
     .hamming = hamming,
     .coarse1 = coarse1,
     .coarse4 = coarse4,

@@ -197,8 +197,14 @@ static float int_distance(const bsv_query *query, const uint8_t *row) {
     case BSV_L1:
       return (float)sum_pieces(kernels->l1, query->raw, row, query->dim);
     case BSV_COSINE: {
-      float dot = (float)sum_pieces(kernels->dot, query->raw, row, query->dim);
-      return cosine_distance(dot, query->norm, (double)sum_pieces(kernels->dot, row, row, query->dim));
+      int64_t dot = 0, sq = 0;
+      for (size_t i = 0; i < query->dim; i += BSV_INT_BLOCK) {
+        int32_t piece_sq;
+        size_t n = query->dim - i < BSV_INT_BLOCK ? query->dim - i : BSV_INT_BLOCK;
+        dot += kernels->dot_sq(query->raw + i, row + i, n, &piece_sq);
+        sq += piece_sq;
+      }
+      return cosine_distance((float)dot, query->norm, (double)sq);
     }
     default:
       return -(float)sum_pieces(kernels->dot, query->raw, row, query->dim);
