@@ -276,9 +276,7 @@ fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Resul
         let still_out =
             || !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
         match known {
-            Some(row) if *row.mark == *entry.mark.0 && row.hidden => {
-                difference.back.push(row.id);
-            }
+            Some(row) if *row.mark == *entry.mark.0 => difference.back.extend(row.hidden.then_some(row.id)),
             known if !still_out() => {
                 difference.changed += usize::from(known.is_some());
                 difference.wanted.push(entry.clone());
