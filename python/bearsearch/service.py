@@ -24,6 +24,7 @@ from bearsearch.errors import (
     IndexCorruptError,
     IndexUnwritableError,
     ModelError,
+    SourceError,
     SourceNotFoundError,
     UsageError,
 )
@@ -391,8 +392,13 @@ class Index:
         )
 
     def _freshen(self, targets: list[_Target]) -> tuple[bool, list[str]]:
-        """Syncs the text of all targets before an answer; returns whether the answer may be stale, and why."""
+        """Syncs the text of all targets before an answer; returns whether the answer may be stale, and why.
+
+        Raises:
+            SourceError: No source can be read and the index holds nothing of them, so there is nothing to answer from.
+        """
         notices: list[str] = []
+        unreadable: list[str] = []
         stale = False
         for target in targets:
             if target.kind == HANDED_OVER:
@@ -405,6 +411,7 @@ class Index:
                 continue
             if report.error is not None:
                 stale = True
+                unreadable.append(report.error)
                 notices.append(f"{report.error}; the answer comes from the index as it was")
             if report.remaining:
                 stale = True
@@ -421,7 +428,15 @@ class Index:
                 notices.append(
                     f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
                 )
+        if unreadable and len(unreadable) == len(targets) and not self._holds_any(targets):
+            raise SourceError("; ".join(unreadable))
         return stale, notices
+
+    def _holds_any(self, targets: list[_Target]) -> bool:
+        """Whether the index has a note of one of the targets."""
+        ids = set(self._target_ids(targets))
+        rows = (row for row in self._engine.sources() if row["id"] in ids)
+        return any(row["documents"] or row["hidden"] for row in rows)
 
     def watch(self, *, on_report: Callable[[SyncReport, EmbedReport | None], object], stop: threading.Event) -> None:
         """Follows the registered sources: syncs and embeds after every change, until `stop` is set.

@@ -370,9 +370,10 @@ def test_no_source_at_all_is_exit_code_4_with_what_to_do(run: Run) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", ["index", "search bread", "list"])
 @pytest.mark.parametrize("kind", ["missing", "directory", "text", "truncated", "empty"])
 def test_a_database_that_is_none_is_exit_code_4_in_one_sentence(
-    run: Run, tmp_path: Path, bear_db: Path, kind: str
+    run: Run, tmp_path: Path, bear_db: Path, kind: str, command: str
 ) -> None:
     path = tmp_path / "database.sqlite"
     match kind:
@@ -387,7 +388,7 @@ def test_a_database_that_is_none_is_exit_code_4_in_one_sentence(
         case _:
             pass
 
-    result = run("index", "--db", str(path), "--no-semantic")
+    result = run(*command.split(), "--db", str(path), "--no-semantic")
 
     assert result.exit_code == 4
     assert str(path) in result.stderr
