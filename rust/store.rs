@@ -27,6 +27,7 @@ use crate::{
     error::{Error, Result},
     ffi::{self, VectorCache},
     lexicon::Lexicon,
+    links,
 };
 
 /// How long a writer waits for another process before it gives up, unless the caller says otherwise.
@@ -160,6 +161,7 @@ impl Store {
             let result = tx.and_then(|tx| {
                 opening::check_version(&self.path, version(&tx)?)?;
                 let value = work(&tx)?;
+                links::settle(&tx)?;
                 let owes = meta::<bool>(&tx, OWES_CHECKPOINT)?.unwrap_or(false);
                 tx.commit()?;
                 Ok((value, owes))

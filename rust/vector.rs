@@ -82,8 +82,10 @@ fn prepare(conn: &Connection, model: &ModelRow) -> Result<()> {
 }
 
 fn is_quantized(conn: &Connection, table: &str) -> Result<bool> {
-    let mut statement = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)")?;
-    Ok(statement.query_row([format!("vector0_{table}_embedding")], |row| row.get(0))?)
+    // Our own codes lie in vector1_, those of an index from before there were any in vector0_.
+    let mut statement = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name IN (?1, ?2))")?;
+    let names = [0, 1].map(|format| format!("vector{format}_{table}_embedding"));
+    Ok(statement.query_row(names, |row| row.get(0))?)
 }
 
 /// Whether enough vectors of `model` changed since they were last quantized that scans get slower: changed ones are

@@ -6,13 +6,13 @@ replaced, so the output always parses and only bearsearch writes tags.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bearsearch.render.as_json import moment
 from bearsearch.render.visible import for_model
-from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult
+from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
-__all__ = ["attributes", "escaped", "get", "match", "note_attributes", "notes", "search", "summary_attributes"]
+__all__ = ["attributes", "escaped", "get", "match", "note_attributes", "notes", "search", "summary_attributes", "tags"]
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BODY = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -118,3 +118,9 @@ def get(result: GetResult) -> str:
     text = "".join(f"<note{note_attributes(note)}>{escaped(note.text)}</note>\n" for note in result.notes)
     text += "".join(f"<missing{attributes({'id': asked})}/>\n" for asked in result.missing)
     return f"<notes>\n{text}</notes>\n"
+
+
+def tags(values: Sequence[Tag]) -> str:
+    """A `<tags>` element with a `<tag>` for each tag."""
+    text = "".join(f"<tag{attributes({'name': tag.name, 'count': tag.count})}/>\n" for tag in values)
+    return f"<tags>\n{text}</tags>\n"
