@@ -23,6 +23,7 @@ use crate::{
     source::{self, ChangeMark, Document, Source, SourceKind, SourceOptions, bear, given::GivenSource},
     store::{Access, Store, meta},
     sync::{self, SyncOptions},
+    vector::Codec,
 };
 
 /// Where Bear keeps its database on this system; None where there is no Bear.
@@ -250,9 +251,9 @@ impl Index {
         detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
     }
 
-    /// Quantizes what changed among the live model's vectors, once scans would notice it.
-    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || embeddings::quantize(&self.store))
+    /// Quantizes what changed among the live model's vectors, once scans would notice it or the codec is another.
+    fn quantize(&self, py: Python<'_>, codec: &str) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store, Codec::from_word(codec)?))
     }
 
     /// Records that texts could not be embedded.
