@@ -113,7 +113,9 @@ impl Carving {
         let alone = self.models.values().filter(|other| other.dim == dim).count() == 1;
         for number in 1..=self.pages.count {
             let owned = self.owners.get(&number).map_or(alone, |owner| *owner == model);
-            let Some(page) = self.pages.read(number).filter(|page| owned && page.kind() == TABLE_LEAF) else { continue };
+            let Some(page) = self.pages.read(number).filter(|page| owned && page.kind() == TABLE_LEAF) else {
+                continue;
+            };
             for cell in page.cells() {
                 let Some(hash) = self.hashes.get(&cell.rowid).copied().flatten() else { continue };
                 let values = self.pages.record(&page, &cell);
@@ -131,7 +133,13 @@ impl Carving {
             [Value::Null, Value::Blob(hash)] => (rowid, hash),
             // The same in the index that keeps hashes unique.
             [Value::Blob(hash), Value::Integer(id)] => (*id, hash),
-            [Value::Null, Value::Text(name), Value::Text(fingerprint), Value::Integer(dim), Value::Integer(live @ 0..=1)] => {
+            [
+                Value::Null,
+                Value::Text(name),
+                Value::Text(fingerprint),
+                Value::Integer(dim),
+                Value::Integer(live @ 0..=1),
+            ] => {
                 let dim = usize::try_from(*dim).unwrap_or(0);
                 if (1..=1 << 16).contains(&dim) {
                     let (name, fingerprint) = (name.clone(), fingerprint.clone());
@@ -139,14 +147,21 @@ impl Carving {
                 }
                 return;
             }
-            [Value::Null, Value::Text(kind), Value::Text(path), Value::Text(name), Value::Integer(registered @ 0..=1), ..]
-                if SourceKind::from_word(kind).is_some() =>
-            {
+            [
+                Value::Null,
+                Value::Text(kind),
+                Value::Text(path),
+                Value::Text(name),
+                Value::Integer(registered @ 0..=1),
+                ..,
+            ] if SourceKind::from_word(kind).is_some() => {
                 let (kind, path, name) = (kind.clone(), path.clone(), name.clone());
                 self.sources.insert(rowid, CarvedSource { kind, path, name, registered: *registered == 1 });
                 return;
             }
-            [Value::Text(kind), Value::Text(name), Value::Text(_), Value::Integer(root), Value::Text(_)] if kind == "table" => {
+            [Value::Text(kind), Value::Text(name), Value::Text(_), Value::Integer(root), Value::Text(_)]
+                if kind == "table" =>
+            {
                 let model = name.strip_prefix(schema::EMBEDDINGS_PREFIX).and_then(|id| id.parse().ok());
                 if let (Some(model), Ok(root)) = (model, u32::try_from(*root)) {
                     roots.push((model, root));
@@ -212,7 +227,8 @@ impl Pages {
         let count = u32::try_from(file.metadata()?.len() / PAGE_BYTES as u64).unwrap_or(u32::MAX);
         let mut header = [0; HEADER_BYTES];
         // A file without a readable header is one of today's: older ones are rarer than broken ones.
-        let checked = file.read_exact(&mut header).is_err() || !page_sum::is_ours(&header) || page_sum::is_checked(&header);
+        let checked =
+            file.read_exact(&mut header).is_err() || !page_sum::is_ours(&header) || page_sum::is_checked(&header);
         let usable = PAGE_BYTES - if checked { SUM_BYTES } else { 0 };
         Ok(Self { file, count, checked, usable })
     }

@@ -29,7 +29,7 @@ impl FolderLock {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        Self { _folder: File::open(folder).ok().filter(|folder| wait_for(folder)) }
+        Self { _folder: File::open(folder).ok().filter(wait_for) }
     }
 }
 

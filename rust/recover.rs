@@ -112,7 +112,8 @@ pub fn all_aside(path: &Path) -> Vec<PathBuf> {
 }
 
 fn aside_names(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let names = (1..=MOST_ASIDE).map(|number| if number == 1 { ".damaged".into() } else { format!(".damaged-{number}") });
+    let names =
+        (1..=MOST_ASIDE).map(|number| if number == 1 { ".damaged".into() } else { format!(".damaged-{number}") });
     names.map(|suffix| beside(path, &suffix))
 }
 
@@ -169,7 +170,8 @@ pub fn salvage(aside: &Path, store: &Store) -> Result<usize> {
     // Closing this ends the locks that this process may hold on the file; whoever writes there has lost it already.
     let Ok(mut carving) = File::open(aside).and_then(Carving::new) else { return Ok(0) };
     store.write(|tx| {
-        let mut insert = tx.prepare("INSERT OR IGNORE INTO sources (kind, path, name, registered) VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert =
+            tx.prepare("INSERT OR IGNORE INTO sources (kind, path, name, registered) VALUES (?1, ?2, ?3, ?4)")?;
         carving.sources().iter().try_for_each(|source| {
             insert.execute(params![source.kind, source.path, source.name, source.registered])?;
             Ok(())
@@ -243,5 +245,7 @@ fn is_ours(path: &Path) -> bool {
     let read = File::open(path).and_then(|file| file.take(page_sum::HEADER_BYTES as u64).read_to_end(&mut header));
     read.is_ok()
         && (page_sum::is_ours(&header)
-            || (header.len() < page_sum::HEADER_BYTES && !header.is_empty() && header.starts_with(&MAGIC[..header.len().min(16)])))
+            || (header.len() < page_sum::HEADER_BYTES
+                && !header.is_empty()
+                && header.starts_with(&MAGIC[..header.len().min(16)])))
 }

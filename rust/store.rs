@@ -136,11 +136,7 @@ impl Store {
     ///
     /// # Errors
     /// What `work` returns, and the index errors; [`Error::IndexBusy`] when the patience is over.
-    pub fn write_within<T>(
-        &self,
-        patience: Duration,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
+    pub fn write_within<T>(&self, patience: Duration, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut writer = lock(&self.writer);
         let deadline = Instant::now() + patience;
         if writer.busy_until.take().is_some_and(|ended| ended.elapsed() < COURTESY) {
@@ -275,11 +271,9 @@ impl Store {
                 let spare = lock(&self.current).as_mut().and_then(|(_, spare)| spare.take());
                 let link = match spare.filter(|link| link.opened == opened) {
                     Some(link) => link,
-                    None => classify(
-                        &self.path,
-                        Doing::Writing,
-                        opening::reopen(&self.path, &self.vectors, &opened, true),
-                    )?,
+                    None => {
+                        classify(&self.path, Doing::Writing, opening::reopen(&self.path, &self.vectors, &opened, true))?
+                    }
                 };
                 // Waiting is done by `retry`.
                 link.conn.busy_timeout(Duration::ZERO)?;

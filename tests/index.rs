@@ -12,6 +12,7 @@ use bearsearch_core::{
     source::SourceKind,
     store::Store,
     sync::{self, SourceReport, SyncOptions},
+    vector::Codec,
 };
 use tempfile::TempDir;
 
@@ -419,8 +420,8 @@ fn many_vectors_are_quantized_once_and_searched_as_codes() {
     let library = Library::new(&notes);
     library.embed("model", about_bread);
     library.embed("model", about_bread);
-    assert!(embeddings::quantize(&library.store).unwrap());
-    assert!(!embeddings::quantize(&library.store).unwrap(), "nothing changed since");
+    assert!(embeddings::quantize(&library.store, Codec::default()).unwrap());
+    assert!(!embeddings::quantize(&library.store, Codec::default()).unwrap(), "nothing changed since");
     assert_eq!(library.store.vector_cache_bytes(), 0);
     let mut request = library.request("zzzz", Mode::Vector);
     request.queries[0].embedding = Some(vec![0.0, 1.0, 0.0, 0.0]);
