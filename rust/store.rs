@@ -225,6 +225,17 @@ impl Store {
         }
     }
 
+    /// Reads every row and index of the file and compares them: seconds for a large index.
+    ///
+    /// # Errors
+    /// [`Error::IndexCorrupt`] with the first finding; the index errors.
+    pub fn check(&self) -> Result<()> {
+        self.read(|conn| {
+            let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            if found == "ok" { Ok(()) } else { Err(Error::IndexCorrupt { path: self.path.clone(), detail: found }) }
+        })
+    }
+
     /// The file that the path leads to now, opened if it was not yet.
     fn opened(&self) -> Result<Opened> {
         let mut current = lock(&self.current);

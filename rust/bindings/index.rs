@@ -108,6 +108,16 @@ impl Index {
         Ok(Self { store })
     }
 
+    /// Refuses an index in which damage was found since it was made, by this process or another.
+    fn refuse_damaged(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.refuse_damaged())
+    }
+
+    /// Reads and compares everything in the file.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.check())
+    }
+
     /// Ends a recovery when every registered source has been read again.
     fn finish_recovery(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || recover::finish(&self.store))

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use rusqlite::ErrorCode;
+use rusqlite::{
+    ErrorCode,
+    ffi::{SQLITE_IOERR_FSYNC, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE},
+};
 
 use crate::{
     error::{Error, Result},
@@ -93,6 +96,13 @@ pub fn refusal(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
         Some(ErrorCode::ReadOnly) => "it may not be written".to_owned(),
         Some(ErrorCode::CannotOpen) => "it, or a file beside it, may not be opened".to_owned(),
+        Some(ErrorCode::SystemIoFailure) => match extended_code(error) {
+            // Where memory is shared through a file, that is where a full disk shows first.
+            Some(SQLITE_IOERR_WRITE | SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMMAP | SQLITE_IOERR_FSYNC) => {
+                format!("the disk is full or fails ({error})")
+            }
+            _ => format!("the system refuses ({error})"),
+        },
         _ => format!("the system refuses ({error})"),
     }
 }
