@@ -6,6 +6,8 @@
 pub mod bm25;
 mod carve;
 pub mod chunk;
+pub mod confidence;
+pub mod despite;
 pub mod documents;
 pub mod embeddings;
 pub mod error;
