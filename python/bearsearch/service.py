@@ -7,6 +7,7 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import threading
@@ -16,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from bearsearch import _core
 from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
@@ -25,6 +26,8 @@ from bearsearch.config import load_settings
 from bearsearch.errors import (
     IndexBusyError,
     IndexCorruptError,
+    IndexUnavailableError,
+    IndexUnwritableError,
     ModelError,
     SourceError,
     SourceNotFoundError,
@@ -102,6 +105,8 @@ DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
+
+_Answer = TypeVar("_Answer")
 
 
 class _Target:
@@ -408,8 +413,8 @@ class Index:
                 raise
             notices.append(self._mend(error))
             reports = sync_all()
-        if not dry_run and not any(report.error for report in reports):
-            _core.discard_damaged(str(self.path))
+        if not dry_run:
+            self._engine.finish_recovery()
         return SyncReport(
             sources=tuple(reports),
             chunks=self._engine.status()["chunks"],
@@ -445,12 +450,38 @@ class Index:
 
     def _mend(self, error: IndexCorruptError) -> str:
         """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
-        self.close()
         saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        if saved is None:
+            return f"the index was damaged, and another process has just built it again ({error})"
         return (
             f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
+
+    def _whole(self, answer: Callable[[], _Answer]) -> tuple[_Answer, tuple[str, ...]]:
+        """An answer, and what there is to say when the index was damaged and had to be begun anew for it.
+
+        The notes are then read within the time that every answer has for that; the next one goes on.
+        """
+        answered: _Answer | None = None
+        try:
+            answered = answer()
+            # A leg may have failed over damage and the others answered without it.
+            self._engine.refuse_damaged()
+            return answered, ()
+        except IndexCorruptError as error:
+            try:
+                told = self._mend(error)
+            except IndexUnavailableError as reason:
+                if answered is None:
+                    raise
+                return answered, (str(reason),)
+        if self._background is not None:
+            self._background.wake()
+        answered = answer()
+        with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+            self._engine.finish_recovery()
+        return answered, (told,)
 
     def index_documents(
         self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
@@ -535,7 +566,7 @@ class Index:
                 continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
-            except IndexBusyError as error:
+            except (IndexBusyError, IndexUnwritableError) as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
                 continue
@@ -798,7 +829,9 @@ class Index:
             fts5=fts_syntax,
         )
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
+            filters = _Filters(tags, any_tags, ids, sources, after, before, archived)
+            found, told = self._whole(lambda: self._search(queries, options, filters))
+            return dataclasses.replace(found, notices=told + found.notices)
 
     def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
@@ -1014,7 +1047,9 @@ class Index:
         # background thread embeds beside the queries.
         same_model = live is None or live["fingerprint"] == embedder.fingerprint
         if same_model and self._background is None:
-            self.embed(budget_ms=INLINE_EMBED_MS)
+            # What cannot be stored now waits on; the answer says that the index could not be brought up to date.
+            with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+                self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return _Asked(
             fingerprint=embedder.fingerprint,
@@ -1072,6 +1107,10 @@ class Index:
         if not any(reference.strip() for reference in wanted):
             raise UsageError("no note is named; give an id or a title")
         span = _parse_lines(lines) if lines is not None else None
+        found, told = self._whole(lambda: self._get(wanted, span))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _get(self, wanted: Sequence[str], span: tuple[int, int] | None) -> GetResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -1107,20 +1146,28 @@ class Index:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
         if offset < 0:
             raise UsageError(f"offset is {offset}; it counts notes from 0")
+        filters = _Filters(tags, any_tags, (), sources, after, before, archived)
+        found, told = self._whole(lambda: self._list(filters, limit=min(limit, UNLIMITED), offset=offset))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _list(self, filters: _Filters, *, limit: int, offset: int) -> ListResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         _, notices = self._freshen(targets)
-        options = self._filters(targets, sources=sources, archived=archived)
-        options["tags_all"] = list_(tags)
-        options["tags_any"] = list_(any_tags)
-        options["updated_from_ms"] = _to_ms(after)
-        options["updated_until_ms"] = _to_ms(before)
-        rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
+        options = self._filters(targets, sources=filters.sources, archived=filters.archived)
+        options["tags_all"] = list_(filters.tags)
+        options["tags_any"] = list_(filters.any_tags)
+        options["updated_from_ms"] = _to_ms(filters.after)
+        options["updated_until_ms"] = _to_ms(filters.before)
+        rows, total = self._engine.list(options, limit, offset)
         return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
+        return self._whole(self._tags)[0]
+
+    def _tags(self) -> tuple[Tag, ...]:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
