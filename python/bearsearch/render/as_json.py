@@ -10,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from bearsearch.types import EmbedReport, GetResult, IndexStatus, ListResult, Note, SearchResult, SyncReport, Tag
+from bearsearch.types import (
+    CreatedNote,
+    EmbedReport,
+    GetResult,
+    IndexStatus,
+    ListResult,
+    Note,
+    SearchResult,
+    SyncReport,
+    Tag,
+)
 
-__all__ = ["dumps", "get", "lines", "moment", "note", "notes", "search", "status", "sync", "tags"]
+__all__ = ["created", "dumps", "get", "lines", "moment", "note", "notes", "search", "status", "sync", "tags"]
 
 _LEFT_OUT = frozenset({"notices", "highlights"})
 
@@ -58,6 +68,11 @@ def note(value: Note) -> dict[str, Any]:
 def notes(result: ListResult) -> dict[str, Any]:
     """The document of `list`: notes without their texts, and how many there are in all."""
     return _plain(result)
+
+
+def created(value: CreatedNote) -> dict[str, Any]:
+    """The document of a new note."""
+    return _plain(value)
 
 
 def tags(values: Sequence[Tag]) -> dict[str, Any]:
