@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: docs/cli.md from `--help`, and the tools in docs/mcp.md.
+"""Write the generated parts of the documentation: docs/cli.md from `--help`, the tools in docs/mcp.md, docs/schema/.
 
     python docs/generate.py
 
@@ -6,8 +6,14 @@
 """
 
 import asyncio
+import dataclasses
 import inspect
+import json
+import re
+import types
+import typing
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,17 @@ from bearsearch.cli.app import bearsearch
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.app import build
 from bearsearch.mcp_server.library import Library
+from bearsearch.render.as_json import LEFT_OUT
+from bearsearch.types import (
+    EmbedReport,
+    GetResult,
+    IndexStatus,
+    ListResult,
+    SearchResult,
+    SettingValue,
+    SyncReport,
+    Tag,
+)
 
 DOCS = Path(__file__).parent
 WIDTH = 100
@@ -83,15 +100,9 @@ def tools_part() -> str:
         for name, schema in properties.items():
             kind = " or ".join(f"`{choice}`" for choice in schema["enum"]) if "enum" in schema else schema["type"]
             kind = "list of strings" if kind == "array" else kind
-            default = "required" if name in required else f"`{_json(schema.get('default'))}`"
+            default = "required" if name in required else f"`{json.dumps(schema.get('default'))}`"
             text += f"| `{name}` | {kind} | {default} | {schema.get('description', '')} |\n"
     return text
-
-
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value)
 
 
 def mcp_page(current: str) -> str:
@@ -101,11 +112,122 @@ def mcp_page(current: str) -> str:
     return f"{before}{BEGIN}\n{tools_part()}\n{END}{after}"
 
 
+DOCUMENTS: Mapping[str, tuple[type, Mapping[str, Any]]] = {
+    "search": (SearchResult, {}),
+    "get": (GetResult, {}),
+    "list": (ListResult, {}),
+    "tags": (Tag, {"tags": list[Tag]}),
+    "index": (SyncReport, {"embedding": EmbedReport | None}),
+    "status": (IndexStatus, {}),
+    "config-list": (SettingValue, {"config_path": str, "settings": list[SettingValue]}),
+}
+"""Each `--json` document: the value it is made from, and keys that it has beside or instead of the value's own."""
+
+
+def schemas() -> dict[str, str]:
+    """Text of docs/schema/*.json by file name, from the types that the documents are made of and docs/json.md."""
+    page = (DOCS / "json.md").read_text(encoding="utf-8")
+    return {
+        f"{name}.schema.json": json.dumps(_schema(name, page), indent=2, ensure_ascii=False) + "\n"
+        for name in DOCUMENTS
+    }
+
+
+def _schema(name: str, page: str) -> dict[str, Any]:
+    root, extra = DOCUMENTS[name]
+    command = name.replace("-", " ")
+    definitions: dict[str, Any] = {}
+    meanings = _meanings(page, command)
+    if name in ("tags", "config-list"):  # lists that no class wraps
+        own = {key: _type_schema(kind, definitions, meanings, f"{key}[]") for key, kind in extra.items()}
+        body = {"type": "object", "properties": _described(own, meanings[""]), "required": list(own)}
+    else:
+        body = _object(root, definitions, meanings, "")
+        own = {key: _type_schema(kind, definitions, meanings, key) for key, kind in extra.items()}
+        body["properties"] |= _described(own, meanings[""])
+        body["required"] += list(own)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"bearsearch {command} --json",
+        "description": "Keys are never renamed or removed; new ones may be added.",
+        **body,
+        **({"$defs": definitions} if definitions else {}),
+    }
+
+
+def _meanings(page: str, section: str) -> dict[str, dict[str, str]]:
+    """What docs/json.md says of each key of a document, by the place of its table ("" for the document's own)."""
+    text = page.split(f"\n## `{section}`\n")[1].split("\n## ")[0]
+    found: dict[str, dict[str, str]] = {}
+    for place, rows in re.findall(r"\| key(?: of `([^`]+)`)? \| meaning \|\n\|---\|---\|\n((?:\|.*\n)+)", text):
+        table = found.setdefault(place, {})
+        for row in rows.splitlines():
+            keys, meaning = row.strip("| ").split(" | ", 1)
+            names = re.findall(r"`(\w+)`", keys)
+            if len(names) == 1:  # a row of several keys says nothing of one alone
+                table[names[0]] = meaning.replace("`", "").replace("\\|", "|")
+    return found
+
+
+def _described(properties: dict[str, Any], meanings: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        key: {"description": meanings[key], **kind} if key in meanings else kind for key, kind in properties.items()
+    }
+
+
+def _object(
+    kind: type, definitions: dict[str, Any], meanings: Mapping[str, Mapping[str, str]], place: str
+) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind) if field.name not in LEFT_OUT]
+    own = {name: _type_schema(hints[name], definitions, meanings, name) for name in names}
+    return {"type": "object", "properties": _described(own, meanings.get(place, {})), "required": names}
+
+
+def _type_schema(
+    kind: Any, definitions: dict[str, Any], meanings: Mapping[str, Mapping[str, str]], place: str
+) -> dict[str, Any]:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+
+    def inner(part: Any, where: str = place) -> dict[str, Any]:
+        return _type_schema(part, definitions, meanings, where)
+
+    if dataclasses.is_dataclass(kind):
+        assert isinstance(kind, type)
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}  # holds the place, so that the order is that of the documents
+            definitions[kind.__name__] = _object(kind, definitions, meanings, place)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    if origin in (typing.Union, types.UnionType):
+        parts = [inner(part) for part in arguments if part is not type(None)]
+        if type(None) in arguments:
+            parts.append({"type": "null"})
+        if all(list(part) == ["type"] for part in parts):
+            return {"type": [part["type"] for part in parts]}
+        return {"anyOf": parts}
+    if origin is tuple and arguments[-1] is not ...:
+        return {
+            "type": "array",
+            "prefixItems": [inner(part) for part in arguments],
+            "minItems": len(arguments),
+            "maxItems": len(arguments),
+        }
+    if origin in (tuple, list):
+        return {"type": "array", "items": inner(arguments[0], place if place.endswith("[]") else f"{place}[]")}
+    if origin is not None and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": inner(arguments[1], f"{place}.*")}
+    if kind is datetime:
+        return {"type": "string", "format": "date-time"}
+    return {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]}
+
+
 def main() -> None:
-    """Write both files."""
+    """Write all of it."""
     (DOCS / "cli.md").write_text(cli_page(), encoding="utf-8")
     mcp = DOCS / "mcp.md"
     mcp.write_text(mcp_page(mcp.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, text in schemas().items():
+        (DOCS / "schema" / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bearsearch.service import Index
     from bearsearch.types import (
         BackgroundStatus,
+        CreatedNote,
         Document,
         EmbedReport,
         GetResult,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         NoteSummary,
         Progress,
         SearchResult,
+        SettingValue,
         SourceReport,
         SourceStatus,
         SyncReport,
@@ -57,6 +59,7 @@ __all__ = [
     "NoteSummary",
     "Progress",
     "SearchResult",
+    "SettingValue",
     "SourceReport",
     "SourceStatus",
     "SyncReport",

@@ -142,6 +142,42 @@ class ResponseDict(TypedDict):
     hits: list[HitDict]
 
 @type_check_only
+class HubDict(DocumentDict):
+    incoming: int
+    outgoing: int
+
+@type_check_only
+class HopDict(TypedDict):
+    from_note: str
+    from_title: str
+    to_note: str
+    to_title: str
+    direction: str
+    text: str
+    heading: str
+    line: int
+    form: str
+    ambiguous: bool
+    count: int
+
+@type_check_only
+class BrokenLinkDict(TypedDict):
+    from_note: str
+    from_title: str
+    target: str
+    text: str
+    heading: str
+    line: int
+    form: str
+
+@type_check_only
+class LinksDict(TypedDict):
+    roots: list[DocumentDict]
+    hops: list[list[HopDict]]
+    left_out: int
+    broken: list[BrokenLinkDict]
+
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
@@ -159,7 +195,7 @@ class Index:
     def __new__(cls, path: str) -> Index: ...
     def sources(self) -> list[SourceDict]: ...
     def remove_source(self, name: str) -> None: ...
-    def sync(self, options: SyncOptions, progress: Callable[[int, int], object] | None) -> SourceReportDict: ...
+    def sync(self, settings: SyncOptions, progress: Callable[[int, int], object] | None) -> SourceReportDict: ...
     def prune(self) -> None: ...
     def checkpoint(self) -> None: ...
     def models(self) -> list[ModelDict]: ...
@@ -175,5 +211,9 @@ class Index:
     def embedding_text(query: str) -> str: ...
     def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...
     def tags(self, options: FilterOptions) -> list[tuple[str, int]]: ...
+    def links(self, reference: str, depth: int, direction: str, options: FilterOptions, limit: int) -> LinksDict: ...
+    def orphans(self, options: FilterOptions, limit: int) -> tuple[list[DocumentDict], int]: ...
+    def broken_links(self, options: FilterOptions, limit: int) -> tuple[list[BrokenLinkDict], int]: ...
+    def hubs(self, options: FilterOptions, limit: int) -> tuple[list[HubDict], int]: ...
     def status(self) -> StatusDict: ...
     def list(self, options: FilterOptions, limit: int, offset: int) -> tuple[list[DocumentDict], int]: ...

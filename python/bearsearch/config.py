@@ -2,8 +2,8 @@
 
 One value is taken from the first place that names it: a flag, the environment, the user's TOML file, the default.
 `Settings.origin` tells which. One table, `SETTINGS`, defines every key, its variable and its meaning, and is what
-help texts and `bearsearch config` print. Nothing here opens an index, looks for a model or makes a folder, apart
-from `make_private_folder`, which callers use before they write.
+help texts and `bearsearch config` print; `bearsearch.config_edit` changes the file. Nothing here opens an index, looks
+for a model or makes a folder, apart from `make_private_folder`, which callers use before they write.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from typing import Any, cast
 
 from bearsearch.errors import UsageError
 
-__all__ = ["SETTINGS", "RemoteSettings", "Setting", "Settings", "load_settings", "make_private_folder"]
+__all__ = [
+    "SETTINGS",
+    "RemoteSettings",
+    "Setting",
+    "Settings",
+    "find_setting",
+    "find_settings_file",
+    "load_settings",
+    "make_private_folder",
+]
 
 CONFIG_NAME = "config.toml"
 INDEX_NAME = "index.sqlite"
@@ -94,9 +103,22 @@ class Settings:
         Raises:
             UsageError: No setting has that name.
         """
-        if name not in _BY_NAME:
-            raise UsageError(_unknown(name, "there is no setting"))
+        find_setting(name)
         return self.origins.get(name, "default")
+
+    def value(self, name: str) -> Any:
+        """The value of a setting; None when it has none.
+
+        Args:
+            name: A setting's name as in `SETTINGS`, such as "index" or "remote.model".
+
+        Raises:
+            UsageError: No setting has that name.
+        """
+        find_setting(name)
+        table, dot, inner = name.partition(".")
+        holder = getattr(self, table)
+        return holder if not dot else getattr(holder, inner, None)
 
     def override(self, overrides: Mapping[str, object]) -> Settings:
         """These settings with some values replaced, as by flags.
@@ -130,6 +152,11 @@ class Setting:
     """Value as given, its place for error sentences, folder that relative paths start from -> value."""
     empty_means_unset: bool = True
     """Whether an empty environment variable counts as absent."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes several values."""
+        return self.parse is _texts
 
 
 # Parsers. A value comes as TOML's own type, as an environment string, or as Python's from a flag.
@@ -246,6 +273,26 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _TABLES = {setting.name.split(".")[0] for setting in SETTINGS if "." in setting.name}
 
 
+def find_setting(name: str) -> Setting:
+    """The definition of a setting.
+
+    Raises:
+        UsageError: No setting has that name.
+    """
+    if name not in _BY_NAME:
+        raise UsageError(_unknown(name, "there is no setting"))
+    return _BY_NAME[name]
+
+
+def find_settings_file(environ: Mapping[str, str] | None = None) -> Path:
+    """The user's settings file, whether or not it exists; it is not read.
+
+    Args:
+        environ: Environment to read; None reads the process's.
+    """
+    return _folders(os.environ if environ is None else environ)[1]
+
+
 def load_settings(
     overrides: Mapping[str, object] | None = None, *, environ: Mapping[str, str] | None = None
 ) -> Settings:
@@ -310,10 +357,9 @@ def _given(overrides: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, s
     """Values and origins of flags."""
     values: dict[str, Any] = {}
     for name, value in overrides.items():
-        if name not in _BY_NAME:
-            raise UsageError(_unknown(name, "there is no setting"))
+        setting = find_setting(name)
         if value is not None:
-            values[name] = _BY_NAME[name].parse(value, name, Path.cwd())
+            values[name] = setting.parse(value, name, Path.cwd())
     return values, dict.fromkeys(values, "flag")
 
 

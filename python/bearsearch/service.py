@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 from bearsearch import _core
 from bearsearch.background import Background
 from bearsearch.config import load_settings
-from bearsearch.create import in_bear, in_folder, one_line
 from bearsearch.errors import (
     IndexBusyError,
     IndexCorruptError,
@@ -29,7 +28,6 @@ from bearsearch.errors import (
     UsageError,
 )
 from bearsearch.excerpt import headings, merged, parse_spans, section_spans, widened
-from bearsearch.languages import guess
 from bearsearch.types import (
     CreatedNote,
     Document,
@@ -843,6 +841,8 @@ class Index:
             UsageError: Title and content are both empty, a tag has no meaning, or the source is not clear.
             SourceError: Bear or the folder cannot take it.
         """
+        from bearsearch.create import in_bear, in_folder, one_line
+
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -951,9 +951,10 @@ class Index:
         Args:
             sample: Notes to look at. Compares nothing with the sources and loads no model.
         """
+        from bearsearch.languages import guess
+
         targets = self._targets()
-        ids = self._target_ids(targets)
-        if not ids:
+        if not self._target_ids(targets):
             return ()
         options = self._filters(targets, archived=False)
         rows, _ = self._engine.list(options, sample, 0)

@@ -23,6 +23,7 @@ __all__ = [
     "NoteSummary",
     "Progress",
     "SearchResult",
+    "SettingValue",
     "SourceReport",
     "SourceStatus",
     "SyncReport",
@@ -340,3 +341,19 @@ class IndexStatus:
     sources: tuple[SourceStatus, ...]
     background: BackgroundStatus | None = None
     """The embedding thread of this process; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingValue:
+    """One setting as it holds now."""
+
+    name: str
+    """Name in the settings file; a dot leads into a table."""
+    value: str | int | float | bool | tuple[str, ...] | None
+    """None when there is none."""
+    origin: str
+    """flag, env VARIABLE, file 'PATH' or default."""
+    variable: str
+    """Environment variable that sets it."""
+    help: str
+    """What it is, in a few words."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -302,6 +303,20 @@ def test_tags_are_counted(run: Run, bear_db: Path) -> None:
     assert f"{counts['edge']}  #edge\n" in text
 
 
+def test_tags_come_in_every_format(run: Run, vault: Path) -> None:
+    (vault / "Odd.md").write_text("# Odd\n\n#two words# #a`b&c\n", encoding="utf-8")
+
+    def shown(form: str) -> str:
+        return run("tags", "--vault", str(vault), "--format", form).stdout
+
+    names = {tag["name"] for tag in json.loads(shown("json"))["tags"]}
+    assert "two words" in names
+    assert set(shown("files").splitlines()) == names
+    assert {json.loads(line)["name"] for line in shown("jsonl").splitlines()} == names
+    assert {tag.get("name") for tag in ET.fromstring(shown("xml"))} == names
+    assert "- `#two words` 1\n" in shown("md")
+
+
 # ---------------------------------------------------------------- index, status
 
 
@@ -439,13 +454,25 @@ def test_every_exit_code_of_an_error_class_is_documented() -> None:
 # ---------------------------------------------------------------- help
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "bench"])
-def test_every_command_has_help_with_an_example(run: Run, name: str) -> None:
-    result = run(name, "--help")
+def command_paths() -> list[tuple[str, ...]]:
+    """Every command with what leads to it; `bench` has a help of its own."""
+    context = click.Context(bearsearch)
+    paths: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        command = bearsearch.get_command(context, name)
+        if isinstance(command, click.Group):
+            paths += [(name, inner) for inner in command.list_commands(context)]
+        paths += [(name,)] if name != "bench" else []
+    return paths
+
+
+@pytest.mark.parametrize("path", command_paths(), ids=" ".join)
+def test_every_command_has_help_with_an_example(run: Run, path: tuple[str, ...]) -> None:
+    result = run(*path, "--help")
 
     assert result.exit_code == 0
-    assert f"Usage: bearsearch {name}" in result.stdout
-    assert f"\nExample:\n  bearsearch {name}" in result.stdout
+    assert f"Usage: bearsearch {' '.join(path)}" in result.stdout
+    assert f"bearsearch {' '.join(path)}" in result.stdout.split("\nExample:\n  ")[1]
     assert "\nGlobal options:\n  --index PATH" in result.stdout
 
 

@@ -33,6 +33,12 @@ def test_the_tools_in_the_mcp_page_are_those_of_the_server(generate: ModuleType)
     assert page == generate.mcp_page(page), "run `python docs/generate.py`"
 
 
+def test_the_schemas_are_those_of_the_types(generate: ModuleType) -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "schema").iterdir()}
+
+    assert written == generate.schemas(), "run `python docs/generate.py`"
+
+
 def explained(section: str, heading: str) -> set[str]:
     """The keys in a table of docs/json.md."""
     page = (DOCS / "json.md").read_text(encoding="utf-8")
@@ -62,6 +68,8 @@ def fields(value: Any) -> set[str]:
         ("status", "key", fields(types.IndexStatus)),
         ("status", "key of `background`", fields(types.BackgroundStatus)),
         ("status", "key of `sources[]`", fields(types.SourceStatus)),
+        ("config list", "key", {"config_path", "settings"}),
+        ("config list", "key of `settings[]`", fields(types.SettingValue)),
     ],
 )
 def test_every_key_is_explained_and_none_is_invented(section: str, heading: str, keys: set[str]) -> None:

@@ -1,7 +1,7 @@
-"""The sections index, freshness, search and startup: one generated Bear library, and what it costs to keep and ask it.
+"""The sections index, freshness, search and startup: one generated Bear library, what it costs to keep and to ask.
 
-Times are medians; each figure says over how many notes. Embeddings are real where a model is installed, and measured over
-the first few hundred passages only, because computing them is another program's speed.
+Times are medians; each figure says over how many notes. Embeddings are real where a model is installed, and measured
+over the first few hundred passages only, because computing them is another program's speed.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@
     filters.py    the options that narrow a set of notes
     formats.py    which function of render prints what in which format
     output.py     where words go: results to standard output, everything else to standard error
+    complete.py   what could stand where a value is being typed
     progress.py   a bar for long steps, on a terminal only
     <command>.py  one file per command: its arguments, one call of the service, one call of render
 

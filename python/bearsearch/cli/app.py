@@ -39,14 +39,15 @@ COMMANDS: Mapping[str, str] = {
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
+    "config": "bearsearch.cli.config",
+    "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
 
-
 COMPLETION_VARIABLE = "_BEARSEARCH_COMPLETE"
-"""Set by the completion scripts that Click writes for a shell."""
+"""Set when a shell asks what could stand next; see `bearsearch.cli.completion`."""
 
 
 class Program(click.Group):
@@ -90,6 +91,9 @@ class Program(click.Group):
             extra: Passed to Click's context.
         """
         if COMPLETION_VARIABLE in os.environ:  # a shell asks what could stand here
+            from bearsearch.cli.complete import register_bash
+
+            register_bash()
             super().main(args, prog_name, complete_var=COMPLETION_VARIABLE)
         _speak_utf8()
         options = GlobalOptions()

@@ -6,6 +6,7 @@ from typing import Any, TypedDict, TypeVar
 
 import click
 
+from bearsearch.cli import complete
 from bearsearch.dates import parse_date
 
 __all__ = ["Filters", "filter_options"]
@@ -36,9 +37,31 @@ class Day(click.ParamType[date | datetime]):
 
 
 _OPTIONS = (
-    click.option("-t", "--tag", "tags", multiple=True, metavar="TAG", help="Has this tag; all of them, if repeated."),
-    click.option("--any-tag", "any_tags", multiple=True, metavar="TAG", help="Has one of these tags."),
-    click.option("--source", "sources", multiple=True, metavar="NAME", help="Comes from this source."),
+    click.option(
+        "-t",
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        shell_complete=complete.tags,
+        help="Has this tag; all of them, if repeated.",
+    ),
+    click.option(
+        "--any-tag",
+        "any_tags",
+        multiple=True,
+        metavar="TAG",
+        shell_complete=complete.tags,
+        help="Has one of these tags.",
+    ),
+    click.option(
+        "--source",
+        "sources",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=complete.sources,
+        help="Comes from this source.",
+    ),
     click.option("--after", type=Day(), metavar="DATE", help="Changed on this day or later (2026-01-31)."),
     click.option("--before", type=Day(), metavar="DATE", help="Changed before this day."),
     click.option("--archived", is_flag=True, help="Archived notes too."),

@@ -1,70 +1,67 @@
-"""How each kind of value that is a list of notes is printed in each output format."""
+"""How each kind of value that is a list is printed in each output format.
 
-from collections.abc import Callable, Sequence
+The module of a format is imported when that format is printed, so that `--json` does not wait for XML.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bearsearch.render import as_json, as_markdown, as_text, as_xml
-from bearsearch.render.style import Style
-from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult
+if TYPE_CHECKING:
+    from bearsearch.render.style import Style
+    from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
-__all__ = ["GET", "LIST", "SEARCH", "Formats"]
+__all__ = ["GET", "LIST", "SEARCH", "TAGS", "Formats"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formats(Generic[T]):
-    """One function per format for one kind of value."""
+    """What prints one kind of value."""
 
-    document: Callable[[T], dict[str, Any]]
+    function: str
+    """Name of the function for this kind of value in each `bearsearch.render.as_*`."""
     entries: str
-    """Key of the document's list, whose entries `jsonl` prints one per line."""
-    markdown: Callable[[T], str]
-    xml: Callable[[T], str]
-    notes: Callable[[T], Sequence[Hit | Note | NoteSummary]]
-    text: Callable[..., str]
-    """Takes the value, and `style` and the command's own wishes by name."""
+    """Key of the JSON document's list, whose entries `jsonl` prints one per line."""
+    names: Callable[[T], Iterable[str]]
+    """What `files` prints one per line, to be an argument of the next command."""
 
-    def shown(self, form: str, value: T, *, style: Style, **wishes: Any) -> str:
-        """The value in one of `bearsearch.cli.options.FORMATS`."""
+    def shown(self, form: str, value: T, *, style: "Style", **wishes: Any) -> str:
+        """The value in one of `bearsearch.cli.options.FORMATS`.
+
+        Args:
+            form: The format.
+            value: What to print.
+            style: What the output can show; for text.
+            wishes: What a command asks of the text form, by name.
+        """
         match form:
-            case "json":
-                return as_json.dumps(self.document(value))
-            case "jsonl":
-                return as_json.lines(self.document(value)[self.entries])
+            case "json" | "jsonl":
+                from bearsearch.render import as_json
+
+                document = self._render("as_json", value)
+                return as_json.dumps(document) if form == "json" else as_json.lines(document[self.entries])
             case "md":
-                return self.markdown(value)
+                return self._render("as_markdown", value)
             case "xml":
-                return self.xml(value)
+                return self._render("as_xml", value)
             case "files":
-                # What `get` takes, and no two notes share.
-                return "".join(f"{note.source}:{note.id}\n" for note in self.notes(value))
+                return "".join(f"{name}\n" for name in self.names(value))
             case _:
-                return self.text(value, style=style, **wishes)
+                return self._render("as_text", value, style=style, **wishes)
+
+    def _render(self, module: str, value: T, **wishes: Any) -> Any:
+        return getattr(importlib.import_module(f"bearsearch.render.{module}"), self.function)(value, **wishes)
 
 
-SEARCH = Formats[SearchResult](
-    document=as_json.search,
-    entries="hits",
-    markdown=as_markdown.search,
-    xml=as_xml.search,
-    notes=lambda result: result.hits,
-    text=as_text.search,
-)
-GET = Formats[GetResult](
-    document=as_json.get,
-    entries="notes",
-    markdown=as_markdown.get,
-    xml=as_xml.get,
-    notes=lambda result: result.notes,
-    text=as_text.get,
-)
-LIST = Formats[ListResult](
-    document=as_json.notes,
-    entries="notes",
-    markdown=as_markdown.notes,
-    xml=as_xml.notes,
-    notes=lambda result: result.notes,
-    text=as_text.notes,
-)
+def _names(notes: "Sequence[Hit | Note | NoteSummary]") -> Iterable[str]:
+    # What `get` takes, and no two notes share.
+    return (f"{note.source}:{note.id}" for note in notes)
+
+
+SEARCH: "Formats[SearchResult]" = Formats(function="search", entries="hits", names=lambda result: _names(result.hits))
+GET: "Formats[GetResult]" = Formats(function="get", entries="notes", names=lambda result: _names(result.notes))
+LIST: "Formats[ListResult]" = Formats(function="notes", entries="notes", names=lambda result: _names(result.notes))
+TAGS: "Formats[Sequence[Tag]]" = Formats(function="tags", entries="tags", names=lambda tags: (tag.name for tag in tags))

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from bearsearch.cli import complete
 from bearsearch.cli.options import FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.errors import UsageError
@@ -18,7 +19,7 @@ __all__ = ["command"]
     example="bearsearch get 'Night trains' --lines 10-20\n"
     "bearsearch search --format files night train | bearsearch get -",
 )
-@click.argument("notes", nargs=-1, required=True, metavar="ID_OR_TITLE...")
+@click.argument("notes", nargs=-1, required=True, metavar="ID_OR_TITLE...", shell_complete=complete.titles)
 @click.option("--lines", metavar="FROM-TO", help="Only these lines, counted from 1: 10, 10-20 or 10:20.")
 @global_options
 @pass_options

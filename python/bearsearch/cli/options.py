@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bearsearch.cli import complete
+
 if TYPE_CHECKING:
+    from bearsearch.config import Settings
     from bearsearch.service import Index
 
-__all__ = ["FORMATS", "Command", "GlobalOptions", "global_options", "pass_options", "write_options"]
+__all__ = ["FORMATS", "Command", "GlobalOptions", "Group", "global_options", "pass_options", "write_options"]
 
 FORMATS = ("text", "json", "jsonl", "md", "xml", "files")
 
@@ -38,6 +41,25 @@ class GlobalOptions:
     output_format: str = "text"
     quiet: bool = False
     debug: bool = False
+
+    def load_settings(self) -> "Settings":
+        """Every setting as these options, the environment and the configuration file give it.
+
+        Raises:
+            UsageError: A setting has no meaning.
+        """
+        from bearsearch.config import load_settings
+
+        return load_settings(
+            {
+                "index": self.index,
+                "db": self.db,
+                "vault": self.vault,
+                "model": self.model,
+                "model_path": self.model_path,
+                "semantic": self.semantic,
+            }
+        )
 
     def open_index(self, *, quick: bool = False) -> "Index":
         """Open the index that the options, the environment and the configuration file name; loads no model.
@@ -79,9 +101,10 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Store an option's value if it was given; a default must not overwrite what stood before the command."""
-    if context.resilient_parsing:
-        return
+    """Store an option's value if it was given; a default must not overwrite what stood before the command.
+
+    Also while a shell completes a line: a tag is completed from the index that the line names.
+    """
     source = context.get_parameter_source(parameter.name)
     if source is not None and source is not click.core.ParameterSource.DEFAULT:
         setattr(context.ensure_object(GlobalOptions), parameter.name, value)
@@ -92,11 +115,18 @@ def _shared(*names: str, **attributes: Any) -> Callable[[Any], Any]:
 
 
 _OPTIONS = (
-    _shared("--index", metavar="PATH", help="Index file to use."),
-    _shared("--db", metavar="PATH", help="Use only this Bear database."),
-    _shared("--vault", metavar="PATH", help="Use only this folder of Markdown notes."),
-    _shared("--model", metavar="NAME", help="Embedding model."),
-    _shared("--model-path", metavar="DIR", help="Folder that holds the embedding model's files."),
+    _shared("--index", metavar="PATH", shell_complete=complete.paths("file"), help="Index file to use."),
+    _shared("--db", metavar="PATH", shell_complete=complete.paths("file"), help="Use only this Bear database."),
+    _shared(
+        "--vault", metavar="PATH", shell_complete=complete.paths("dir"), help="Use only this folder of Markdown notes."
+    ),
+    _shared("--model", metavar="NAME", shell_complete=complete.models, help="Embedding model."),
+    _shared(
+        "--model-path",
+        metavar="DIR",
+        shell_complete=complete.paths("dir"),
+        help="Folder that holds the embedding model's files.",
+    ),
     _shared("--no-semantic", "semantic", is_flag=True, flag_value=False, help="Words only: load no embedding model."),
     _shared("--format", "output_format", type=click.Choice(FORMATS), help="What to print on standard output."),
     _shared("--json", "output_format", flag_value="json", help="The same as --format json."),
@@ -132,8 +162,8 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
                 formatter.write_dl(records)
 
 
-class Command(click.Command):
-    """A command whose help shows its own options first and the global ones under a heading of their own."""
+class _WithExample(click.Command):
+    """A command whose help shows its own options first, the global ones under their heading, and an example."""
 
     def __init__(self, *args: Any, example: str = "", **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -145,7 +175,30 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example below everything else."""
+        super().format_epilog(ctx, formatter)
         if self.example:
             with formatter.section("Example"):
                 for line in self.example.splitlines():
                     formatter.write(f"  {line}\n")
+
+
+class Command(_WithExample):
+    """A command with an example; without one it is not finished."""
+
+
+class Group(_WithExample, click.Group):
+    """A command that only has other commands below it."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first argument names; an unknown one is refused with the nearest name."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=known, ctx=ctx)
+        return super().resolve_command(ctx, args)

@@ -4,29 +4,26 @@ import sys
 
 import click
 
-from bearsearch.cli.options import Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.options import FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import style_of, write
 
 __all__ = ["command"]
 
 
 @click.command(
-    "tags", short_help="List tags with their numbers of notes.", cls=Command, example="bearsearch tags --json"
+    "tags",
+    short_help="List tags with their numbers of notes.",
+    cls=Command,
+    example="bearsearch tags\nbearsearch tags --format files | fzf",
 )
 @global_options
 @pass_options
 def command(options: GlobalOptions, /) -> int:
     """List all tags with the number of notes that carry each; archived notes do not count."""
-    form = options.format_among("text", "json", "jsonl")
+    from bearsearch.cli.formats import TAGS
+
+    form = options.format_among(*FORMATS)
     with options.open_index() as index:
         tags = index.tags()
-    if form == "text":
-        from bearsearch.render import as_text
-
-        write(as_text.tags(tags, style=style_of(sys.stdout)))
-    else:
-        from bearsearch.render import as_json
-
-        document = as_json.tags(tags)
-        write(as_json.dumps(document) if form == "json" else as_json.lines(document["tags"]))
+    write(TAGS.shown(form, tags, style=style_of(sys.stdout)))
     return 0 if tags else 1

@@ -18,13 +18,30 @@ from bearsearch.types import (
     ListResult,
     Note,
     SearchResult,
+    SettingValue,
     SyncReport,
     Tag,
 )
 
-__all__ = ["created", "dumps", "get", "lines", "moment", "note", "notes", "search", "status", "sync", "tags"]
+__all__ = [
+    "LEFT_OUT",
+    "created",
+    "dumps",
+    "get",
+    "lines",
+    "moment",
+    "note",
+    "notes",
+    "search",
+    "setting",
+    "settings",
+    "status",
+    "sync",
+    "tags",
+]
 
-_LEFT_OUT = frozenset({"notices", "highlights"})
+LEFT_OUT = frozenset({"notices", "highlights"})
+"""Fields that no document carries."""
 
 
 def _plain(value: object) -> Any:
@@ -35,7 +52,7 @@ def _plain(value: object) -> Any:
         return moment(value)
     if dataclasses.is_dataclass(value):
         names = (field.name for field in dataclasses.fields(value))
-        return {name: _plain(getattr(value, name)) for name in names if name not in _LEFT_OUT}
+        return {name: _plain(getattr(value, name)) for name in names if name not in LEFT_OUT}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, tuple | list):
@@ -83,6 +100,21 @@ def tags(values: Sequence[Tag]) -> dict[str, Any]:
 def status(value: IndexStatus) -> dict[str, Any]:
     """The document of `status`."""
     return _plain(value)
+
+
+def setting(value: SettingValue) -> dict[str, Any]:
+    """One setting of `settings`' document."""
+    return _plain(value)
+
+
+def settings(values: Sequence[SettingValue], config_path: str) -> dict[str, Any]:
+    """The document of `config list`.
+
+    Args:
+        values: Every setting.
+        config_path: The settings file, whether or not it exists.
+    """
+    return {"config_path": config_path, "settings": [_plain(value) for value in values]}
 
 
 def sync(report: SyncReport, embedding: EmbedReport | None) -> dict[str, Any]:

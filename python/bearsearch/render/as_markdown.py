@@ -1,13 +1,14 @@
 """The service's values as Markdown, to be pasted into another note or read as one."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from bearsearch.render.as_text import date
 from bearsearch.render.visible import on_one_line
-from bearsearch.types import GetResult, Hit, ListResult, NoteSummary, SearchResult
+from bearsearch.types import GetResult, Hit, ListResult, NoteSummary, SearchResult, Tag
 
-__all__ = ["get", "notes", "search"]
+__all__ = ["get", "notes", "search", "tags"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
@@ -46,3 +47,14 @@ def _dated(moment: datetime | None) -> str:
 def get(result: GetResult) -> str:
     """The notes' own Markdown, unchanged; a rule between two notes."""
     return "\n---\n\n".join(note.text if note.text.endswith("\n") else note.text + "\n" for note in result.notes)
+
+
+def tags(values: Sequence[Tag]) -> str:
+    """A list of tags with their numbers of notes; the tag as code, so that the list does not carry it itself."""
+    return "".join(f"- {_code('#' + on_one_line(tag.name))} {tag.count}\n" for tag in values)
+
+
+def _code(text: str) -> str:
+    """Words as code: fenced by more backticks than stand in them."""
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"

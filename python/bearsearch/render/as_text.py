@@ -18,14 +18,29 @@ from bearsearch.types import (
     Note,
     NoteSummary,
     SearchResult,
+    SettingValue,
     SourceReport,
     SyncReport,
     Tag,
 )
 
-__all__ = ["count", "date", "get", "notes", "search", "search_remarks", "size", "status", "sync", "tags"]
+__all__ = [
+    "count",
+    "date",
+    "get",
+    "notes",
+    "search",
+    "search_remarks",
+    "setting",
+    "settings",
+    "size",
+    "status",
+    "sync",
+    "tags",
+]
 
 _INDENT = "    "
+_LONG_VALUE = 40
 _MINIMUM_WIDTH = 20  # narrower terminals get long lines: one word per line reads worse
 
 
@@ -164,6 +179,47 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
         if source.error:
             text += f"{_INDENT}{style.warning(on_one_line(source.error))}\n"
     return text
+
+
+def settings(values: Sequence[SettingValue], config_path: str, *, style: Style = PLAIN) -> str:
+    """Every setting on a line of its own: name, value, origin unless that is the default, and what it is.
+
+    Args:
+        values: Every setting.
+        config_path: The settings file, whether or not it exists.
+        style: What the output can show.
+    """
+    names = max((len(value.name) for value in values), default=0)
+    shown = [_shown(value) for value in values]
+    # A long path must not push every other line apart.
+    width = max((len(text) for text in shown if len(text) <= _LONG_VALUE), default=0)
+    text = f"{style.dim('settings file')}  {on_one_line(config_path)}\n\n"
+    for value, value_text in zip(values, shown, strict=True):
+        given = value.origin != "default"
+        name = f"{value.name:<{names}}"
+        origin = on_one_line(value.origin) if given else "default"
+        # The file is named once, at the top.
+        origin = "file" if origin.startswith("file ") else origin
+        text += f"{style.title(name) if given else name}  {value_text:<{width}}  "
+        text += f"{style.tag(origin) if given else style.dim(origin)}  {style.dim(value.help)}\n"
+    return text
+
+
+def _shown(value: SettingValue) -> str:
+    if value.value == "":
+        return '""'
+    return ", ".join(setting(value).splitlines()) or "-"
+
+
+def setting(value: SettingValue) -> str:
+    """The value alone: a list one entry per line, nothing for none."""
+    found = value.value
+    if found is None:
+        return ""
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    entries = found if isinstance(found, tuple) else (str(found),)
+    return "\n".join(on_one_line(entry) for entry in entries)
 
 
 def _background(value: BackgroundStatus | None) -> str:

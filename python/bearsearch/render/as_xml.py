@@ -6,11 +6,11 @@ replaced, so the output always parses and only bearsearch writes tags.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bearsearch.render.as_json import moment
 from bearsearch.render.visible import for_model
-from bearsearch.types import CreatedNote, GetResult, Hit, ListResult, Note, NoteSummary, SearchResult
+from bearsearch.types import CreatedNote, GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
 __all__ = [
     "attributes",
@@ -22,6 +22,7 @@ __all__ = [
     "notes",
     "search",
     "summary_attributes",
+    "tags",
 ]
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -133,3 +134,9 @@ def get(result: GetResult) -> str:
     text = "".join(f"<note{note_attributes(note)}>{escaped(note.text)}</note>\n" for note in result.notes)
     text += "".join(f"<missing{attributes({'id': asked})}/>\n" for asked in result.missing)
     return f"<notes>\n{text}</notes>\n"
+
+
+def tags(values: Sequence[Tag]) -> str:
+    """A `<tags>` element with a `<tag>` for each tag."""
+    text = "".join(f"<tag{attributes({'name': tag.name, 'count': tag.count})}/>\n" for tag in values)
+    return f"<tags>\n{text}</tags>\n"
