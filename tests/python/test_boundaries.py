@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "bearcli.py": {"errors"},
     "create.py": {"bear_url", "bearcli", "errors", "new_file"},
     "excerpt.py": {"errors"},
+    "install": {"errors", "install"},
     "languages.py": set(),
     "new_file.py": {"errors"},
     "watch.py": {"errors", "types"},
