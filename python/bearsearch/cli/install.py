@@ -26,7 +26,7 @@ def host_of(name: str) -> "Host":
 
 @click.command(
     "install",
-    short_help="Make a program (Claude, Cursor, VS Code, ...) use the MCP server.",
+    short_help="Make a program such as Claude use the MCP server.",
     cls=Command,
     example="bearsearch install claude-desktop\n"
     "bearsearch install zed --vault ~/Notes --note-create\n"
