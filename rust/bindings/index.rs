@@ -13,6 +13,7 @@ use super::{
 use crate::{
     embeddings,
     error::{Error, Result},
+    fusion::Fusion,
     library,
     links::Direction,
     recover,
@@ -23,6 +24,7 @@ use crate::{
     source::{self, ChangeMark, Document, Source, SourceKind, SourceOptions, bear, given::GivenSource},
     store::{Store, meta},
     sync::{self, SyncOptions},
+    vector::Codec,
 };
 
 /// Where Bear keeps its database on this system; None where there is no Bear.
@@ -241,9 +243,9 @@ impl Index {
         detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
     }
 
-    /// Quantizes what changed among the live model's vectors, once scans would notice it.
-    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || embeddings::quantize(&self.store))
+    /// Quantizes what changed among the live model's vectors, once scans would notice it or the codec is another.
+    fn quantize(&self, py: Python<'_>, codec: &str) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store, Codec::from_word(codec)?))
     }
 
     /// Records that texts could not be embedded.
@@ -259,20 +261,26 @@ impl Index {
     /// Answers a search.
     fn search<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let mode: String = field(options, "mode")?;
-        let queries: Vec<(String, Option<PyReadonlyArray1<'_, f32>>)> = field(options, "queries")?;
+        let fusion: String = field(options, "fusion")?;
+        let fusion = Fusion::from_word(&fusion)
+            .ok_or_else(|| to_python(&Error::Usage(format!("there is no fusion \"{fusion}\"; use share or rrf"))))?;
+        let queries: Vec<(String, Option<PyReadonlyArray1<'_, f32>>, f64)> = field(options, "queries")?;
         let request = Request {
             queries: queries
                 .into_iter()
-                .map(|(text, embedding)| QueryInput {
+                .map(|(text, embedding, fluency)| QueryInput {
                     text,
                     embedding: embedding.map(|embedding| embedding.as_array().to_vec()),
+                    fluency,
                 })
                 .collect(),
             mode: Mode::from_word(&mode).map_err(|error| to_python(&error))?,
+            fusion,
             limit: field(options, "limit")?,
             filters: filters(options)?,
             fingerprint: field(options, "fingerprint")?,
             no_embedding: field(options, "no_embedding")?,
+            floor: field(options, "floor")?,
         };
         let response = detached(py, || search::search(&self.store, &request))?;
         convert::response(py, &response)

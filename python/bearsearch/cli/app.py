@@ -36,6 +36,8 @@ COMMANDS: Mapping[str, str] = {
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
+    "links": "bearsearch.cli.links",
+    "source": "bearsearch.cli.source",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
@@ -44,6 +46,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
+    "eval": "bearsearch.cli.eval",
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""

@@ -8,7 +8,7 @@
     jp.py           results and errors as the JP program expects them
     instructions.py what a model is told at the start, from the live index
     tools.py        which tools there are
-    reading.py upkeep.py writing.py fetching.py   the tools; their docstrings are the model's manual
+    reading.py graph.py upkeep.py writing.py fetching.py   the tools; their docstrings are the model's manual
     resources.py prompts.py completions.py        what a person picks from a program's menus
     arguments.py    what a model sent -> what a tool's schema says, or a sentence
     replies.py      the shapes of structured replies (the JSON of docs/json.md)

@@ -11,7 +11,7 @@ from bearsearch.errors import UsageError
 from bearsearch.mcp_server.budget import MAXIMUM_TOKENS, size_of
 from bearsearch.render.visible import for_model
 
-__all__ = ["budget_of", "day", "fitted", "reply", "visible"]
+__all__ = ["Rendered", "budget_of", "day", "fitted", "reply", "visible"]
 
 T = TypeVar("T")
 

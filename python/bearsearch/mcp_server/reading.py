@@ -100,7 +100,7 @@ class Reading:
         def render(hits: Sequence[Hit]) -> Rendered:
             shown = dataclasses.replace(result, hits=tuple(hits))
             following = next_cursor(offset + len(hits), result.total, marked)
-            document = visible(as_json.search(shown)) | {
+            document = visible(_unexplained(as_json.search(shown))) | {
                 "truncated": following is not None,
                 "next_cursor": following,
                 "notices": visible(list(result.notices)),
@@ -215,6 +215,13 @@ class Reading:
             return as_reply.tags(tags, total=len(values), following=following), document
 
         return fitted(values[offset:], budget, render)
+
+
+def _unexplained(document: dict[str, Any]) -> dict[str, Any]:
+    """A search's document without the explanations, which are for people who tune searches."""
+    for part in (document, *document["hits"]):
+        part.pop("explanation", None)
+    return document
 
 
 def _read(note: Note, left_out: tuple[int, int] | None) -> dict[str, Any]:

@@ -62,6 +62,13 @@ class HitReply(BaseModel):
     snippet: str
 
 
+class CorrectionReply(BaseModel):
+    """What was searched in place of a word that no note holds."""
+
+    typed: str
+    searched: list[str]
+
+
 class SearchReply(BaseModel):
     """The answer to one search, best note first."""
 
@@ -73,6 +80,7 @@ class SearchReply(BaseModel):
     index: IndexStateReply
     total: int
     hits: list[HitReply]
+    corrections: list[CorrectionReply]
     truncated: bool
     next_cursor: str | None
     notices: list[str]

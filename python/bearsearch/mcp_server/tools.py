@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from mcp_types import ToolAnnotations
 
 from bearsearch.mcp_server.fetching import Fetching
+from bearsearch.mcp_server.graph import GraphTools
 from bearsearch.mcp_server.library import Library
 from bearsearch.mcp_server.reading import Reading
 from bearsearch.mcp_server.upkeep import Upkeep
@@ -39,6 +40,7 @@ def tools(library: Library, *, note_create: bool) -> list[Tool]:
         Tool(reading.note_get, "Read notes", READ_ONLY),
         Tool(reading.note_list, "List notes", READ_ONLY),
         Tool(reading.tag_list, "List tags", READ_ONLY),
+        Tool(GraphTools(library).note_links, "Follow links", READ_ONLY),
         Tool(upkeep.index_sync, "Update the index", SYNCING),
         Tool(upkeep.index_status, "Show the index", READ_ONLY),
         Tool(fetching.search, "Search (short form)", READ_ONLY),
