@@ -13,6 +13,7 @@ __all__ = [
     "BrokenLink",
     "BrokenLinks",
     "Correction",
+    "CreatedNote",
     "Document",
     "EmbedReport",
     "Explanation",
@@ -255,6 +256,21 @@ class GetResult:
     missing: tuple[str, ...]
     """What was asked for and not found."""
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedNote:
+    """A note that was asked for."""
+
+    id: str | None
+    """None when it was handed over and has not been seen yet."""
+    title: str
+    source: str
+    url: str | None
+    confirmed: bool
+    """Whether the note was found in its source afterwards."""
+    how: str
+    """Through what: bearcli, bear url, or file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

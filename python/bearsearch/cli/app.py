@@ -42,6 +42,8 @@ COMMANDS: Mapping[str, str] = {
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
+    "install": "bearsearch.cli.install",
+    "uninstall": "bearsearch.cli.uninstall",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
