@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
+    "ui": "bearsearch.cli.ui",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
