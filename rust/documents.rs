@@ -8,9 +8,10 @@ use crate::{
     chunk::{self, Chunk, ChunkPolicy},
     embeddings,
     error::Result,
-    fulltext, lexicon,
+    fulltext, lexicon, links,
     measure::measure_without_tokens,
     names::fold,
+    said,
     source::Document,
     store::meta,
 };
@@ -88,7 +89,8 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     }
     tx.prepare_cached(
         "UPDATE documents SET mark = ?2, content_hash = ?3, title = ?4, folded_title = ?5, created_at_ms = ?6,
-         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11, hidden_at_ms = NULL WHERE id = ?1",
+         updated_at_ms = ?7, archived = ?8, pinned = ?9, locked = ?10, url = ?11, tasks_open = ?12, tasks_done = ?13,
+         hidden_at_ms = NULL WHERE id = ?1",
     )?
     .execute(params![
         id,
@@ -101,8 +103,12 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
         document.archived,
         document.pinned,
         document.locked,
-        document.url
+        document.url,
+        document.tasks.open,
+        document.tasks.done
     ])?;
+    said::store(tx, id, &document)?;
+    links::store(tx, id, source_id, &document)?;
     if same_content {
         return Ok(());
     }
@@ -248,6 +254,8 @@ pub fn clear_source(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
 }
 
 fn remove_row(tx: &Transaction<'_>, id: i64) -> Result<()> {
+    said::forget(tx, id)?;
+    links::forget(tx, id)?;
     tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([id])?;
     tx.prepare_cached("DELETE FROM document_texts WHERE document_id = ?1")?.execute([id])?;
     tx.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     schema,
     store::Store,
-    vector,
+    vector::{self, Codec},
 };
 
 /// A model as the index knows it.
@@ -203,13 +203,14 @@ pub fn add(store: &Store, model_id: i64, ids: &[i64], vectors: &[f32]) -> Result
     })
 }
 
-/// Quantizes what changed among the live model's vectors, once scans would notice it. Returns whether it did.
+/// Quantizes what changed among the live model's vectors, once scans would notice it or `codec` is another than before.
+/// Returns whether it did.
 ///
 /// # Errors
 /// The index errors.
-pub fn quantize(store: &Store) -> Result<bool> {
+pub fn quantize(store: &Store, codec: Codec) -> Result<bool> {
     let due = |conn: &Connection| match live_model(conn)? {
-        Some(model) if vector::is_due(conn, &model)? => Ok(Some(model)),
+        Some(model) if vector::is_due(conn, &model, codec)? => Ok(Some(model)),
         _ => Ok(None),
     };
     if store.read(due)?.is_none() {
@@ -217,7 +218,7 @@ pub fn quantize(store: &Store) -> Result<bool> {
     }
     store.write(|tx| {
         let model = due(tx)?;
-        model.as_ref().map_or(Ok(()), |model| vector::quantize(tx, model)).map(|()| model.is_some())
+        model.as_ref().map_or(Ok(()), |model| vector::quantize(tx, model, codec)).map(|()| model.is_some())
     })
 }
 

@@ -97,11 +97,15 @@ pub enum Filter {
     Pinned,
     /// Encrypted by its owner.
     Locked,
-    /// Has this value in its front matter. The index knows no properties, so no note has it.
+    /// Holds a task that is still to be done.
+    Todo,
+    /// Holds a task that is done.
+    Done,
+    /// Has a property with this value, as front matter and `key:: value` lines give them.
     Property {
         /// Name of the property.
         key: String,
-        /// Its value.
+        /// Its value; one that ends with `*` stands for all that begin so, `*` alone for any.
         value: String,
     },
 }

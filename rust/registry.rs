@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::{
     documents,
     error::{Error, Result},
-    source::SourceKind,
+    source::{self, SourceKind},
     store::Store,
 };
 
@@ -45,6 +45,8 @@ pub struct SourceRow {
     pub gate: Option<Vec<u8>>,
     /// Hash of what its owner wanted left out at the last sync.
     pub wishes: Option<Vec<u8>>,
+    /// Patterns that this source alone leaves out, in gitignore syntax.
+    pub exclude: Vec<String>,
     /// Documents that a query can reach.
     pub documents: usize,
     /// Documents that are archived; counted in `documents`, too.
@@ -61,7 +63,8 @@ pub struct SourceRow {
 /// [`Error::Sqlite`].
 pub fn sources(conn: &Connection) -> Result<Vec<SourceRow>> {
     let mut statement = conn.prepare_cached(
-        "SELECT id, kind, path, name, registered, last_sync_at_ms, error, gate, wishes, documents, archived, locked, hidden
+        "SELECT id, kind, path, name, registered, last_sync_at_ms, error, gate, wishes, documents, archived, locked, hidden,
+                exclude
          FROM sources ORDER BY id",
     )?;
     let rows = statement.query_map([], |row| {
@@ -79,6 +82,7 @@ pub fn sources(conn: &Connection) -> Result<Vec<SourceRow>> {
             archived: row.get(10)?,
             locked: row.get(11)?,
             hidden: row.get(12)?,
+            exclude: row.get::<_, String>(13)?.lines().map(str::to_owned).collect(),
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -128,6 +132,38 @@ pub fn register(tx: &Transaction<'_>, spec: &SourceSpec) -> Result<(i64, String)
     Ok((tx.last_insert_rowid(), name))
 }
 
+/// Makes a source belong to every call, before anything is read of it; returns its name.
+///
+/// A source that is known already keeps its documents: it is renamed when `spec` has a name, and takes over `exclude` when there
+/// is one.
+///
+/// # Errors
+/// [`Error::Usage`] when another source has the name, or a pattern cannot be read; the index errors.
+pub fn add(store: &Store, spec: &SourceSpec, exclude: Option<&[String]>) -> Result<String> {
+    if let Some(patterns) = exclude {
+        source::check_patterns(&spec.path, patterns)?;
+    }
+    store.write(|tx| {
+        if let Some(wanted) = &spec.name {
+            let other = sources(tx)?.into_iter().find(|row| row.name == *wanted);
+            if let Some(other) = other.filter(|row| row.kind != spec.kind || row.path != spec.path) {
+                return Err(Error::Usage(format!(
+                    "'{}' is called \"{wanted}\" already; choose another name with --name",
+                    other.path.display()
+                )));
+            }
+        }
+        let registered = SourceSpec { register: true, ..spec.clone() };
+        let (id, name) = register(tx, &registered)?;
+        let name = spec.name.clone().unwrap_or(name);
+        tx.execute("UPDATE sources SET name = ?2 WHERE id = ?1", params![id, name])?;
+        if let Some(patterns) = exclude {
+            tx.execute("UPDATE sources SET exclude = ?2 WHERE id = ?1", params![id, patterns.join("\n")])?;
+        }
+        Ok(name)
+    })
+}
+
 /// Forgets a source and everything that came from it.
 ///
 /// # Errors
@@ -135,7 +171,7 @@ pub fn register(tx: &Transaction<'_>, spec: &SourceSpec) -> Result<(i64, String)
 pub fn remove(store: &Store, name: &str) -> Result<()> {
     store.write(|tx| {
         let row = sources(tx)?.into_iter().find(|row| row.name == name).ok_or_else(|| {
-            Error::Usage(format!("there is no source named \"{name}\"; `bearsearch status` lists them"))
+            Error::Usage(format!("there is no source named \"{name}\"; `bearsearch source list` names them"))
         })?;
         let ids: Vec<i64> = tx
             .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?

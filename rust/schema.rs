@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 use crate::error::Result;
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
 pub const APPLICATION_ID: i32 = 0x6273_6978;
@@ -145,6 +145,77 @@ CREATE VIRTUAL TABLE words USING fts5 (
 CREATE VIRTUAL TABLE words_vocabulary USING fts5vocab (words, row);
 ";
 
+/// What notes say beside their words (`properties`, `attachments`), and how they hang together (`links`). New in version 4.
+const GRAPH: &str = r"
+-- Patterns that this source alone leaves out, in gitignore syntax, one per line.
+ALTER TABLE sources ADD COLUMN exclude TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE documents ADD COLUMN tasks_open INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE documents ADD COLUMN tasks_done INTEGER NOT NULL DEFAULT 0;
+
+-- From front matter and `key:: value` lines; both folded.
+CREATE TABLE properties (
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    PRIMARY KEY (key, value, document_id)
+) WITHOUT ROWID;
+CREATE INDEX properties_by_document ON properties (document_id);
+
+-- Files of notes, with the text that Bear read in them.
+CREATE TABLE attachments (
+    id INTEGER PRIMARY KEY,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    name TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX attachments_by_document ON attachments (document_id);
+CREATE VIRTUAL TABLE attachment_words USING fts5 (
+    name, text, content = 'attachments', content_rowid = 'id', tokenize = 'bearsearch'
+);
+INSERT INTO attachment_words (attachment_words, rank) VALUES ('secure-delete', 1);
+
+-- What links may call a note. The key is the part of the name that every way of writing it shares.
+CREATE TABLE names (
+    key TEXT NOT NULL,
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    kind INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (key, document_id, kind, name)
+) WITHOUT ROWID;
+CREATE INDEX names_by_document ON names (document_id);
+
+CREATE TABLE links (
+    document_id INTEGER NOT NULL REFERENCES documents (id),
+    ordinal INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    embedded INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    target TEXT NOT NULL,
+    heading TEXT NOT NULL,
+    text TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    PRIMARY KEY (document_id, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX links_by_key ON links (key);
+
+-- What links lead to: none where no note has the name, several where it is not clear which one is meant.
+CREATE TABLE edges (
+    from_id INTEGER NOT NULL REFERENCES documents (id),
+    ordinal INTEGER NOT NULL,
+    to_id INTEGER NOT NULL REFERENCES documents (id),
+    PRIMARY KEY (from_id, ordinal, to_id)
+) WITHOUT ROWID;
+CREATE INDEX edges_by_target ON edges (to_id, from_id, ordinal);
+
+-- What a write transaction has still to resolve; empty between two transactions.
+CREATE TABLE changed_names (key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE changed_links (document_id INTEGER PRIMARY KEY);
+";
+
+/// From version 3: every source is read again, because what the new tables hold was not looked for.
+const FROM_3: &str = "UPDATE sources SET gate = NULL;";
+
 /// How much FTS5 gathers in memory before it writes a segment, in bytes. The default of one megabyte makes a first index write
 /// and merge dozens of segments.
 const GATHER: &str = r"
@@ -183,6 +254,7 @@ DELETE FROM meta WHERE key = 'documents';
 pub fn create(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(TABLES)?;
     tx.execute_batch(WORDS)?;
+    tx.execute_batch(GRAPH)?;
     tx.execute_batch(GATHER)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
@@ -202,6 +274,10 @@ pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
     if from < 3 {
         tx.execute_batch(FROM_2)?;
         tx.execute_batch(GATHER)?;
+    }
+    if from < 4 {
+        tx.execute_batch(GRAPH)?;
+        tx.execute_batch(FROM_3)?;
     }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(from < 2)

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use rusqlite::{CachedStatement, Connection, types::Value};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{error::Result, names::fold};
+use crate::{error::Result, names::fold, said::folded_value};
 
 /// What the caller asked for beside words.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -79,6 +79,17 @@ pub enum Condition {
     Pinned,
     /// Encrypted by its owner.
     Locked,
+    /// Holds a task that is still to be done.
+    Todo,
+    /// Holds a task that is done.
+    Done,
+    /// Has this property; a value that ends with `*` stands for all that begin so.
+    Property {
+        /// Its name, in any case.
+        key: String,
+        /// Its value, in any case.
+        value: String,
+    },
     /// Has a chunk that matches this FTS5 expression.
     Matches(String),
 }
@@ -309,6 +320,24 @@ fn sql(condition: &Condition, parameters: &mut Vec<Value>) -> String {
         Condition::Archived => "d.archived".to_owned(),
         Condition::Pinned => "d.pinned".to_owned(),
         Condition::Locked => "d.locked".to_owned(),
+        Condition::Todo => "d.tasks_open > 0".to_owned(),
+        Condition::Done => "d.tasks_done > 0".to_owned(),
+        Condition::Property { key, value } => {
+            let compared = match value.strip_suffix('*') {
+                Some(beginning) => {
+                    let from = folded_value(beginning);
+                    // Nothing that begins with `from` comes after it and the last character of all.
+                    let until = format!("{from}{}", char::MAX);
+                    parameters.extend([fold(key), from, until].map(Value::Text));
+                    "key = ? AND value >= ? AND value < ?"
+                }
+                None => {
+                    parameters.extend([fold(key), folded_value(value)].map(Value::Text));
+                    "key = ? AND value = ?"
+                }
+            };
+            format!("d.id IN (SELECT document_id FROM properties WHERE {compared})")
+        }
         Condition::Matches(expression) => {
             parameters.push(Value::Text(expression.clone()));
             format!("d.id IN {MATCHING}")

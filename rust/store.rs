@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     ffi::{self, VectorCache},
     lexicon::Lexicon,
-    schema,
+    links, schema,
 };
 
 /// How long a writer waits for another process before it gives up.
@@ -92,6 +92,7 @@ impl Store {
         let result = (|| {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&tx)?;
+            links::settle(&tx)?;
             tx.commit()?;
             Ok(value)
         })();

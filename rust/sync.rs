@@ -106,17 +106,17 @@ struct Difference {
 /// # Errors
 /// The index errors, and whatever `progress` returns.
 pub fn sync(store: &Store, spec: &SourceSpec, options: &SyncOptions, progress: Progress<'_>) -> Result<SourceReport> {
-    sync_with(store, spec, || source::open(spec.kind, &spec.path, options.source.clone()), options, progress)
+    sync_with(store, spec, |wanted| source::open(spec.kind, &spec.path, wanted), options, progress)
 }
 
-/// As [`sync`], from a source that `open` opens; `spec` is what the index knows it by.
+/// As [`sync`], from a source that `open` opens with the options it is given; `spec` is what the index knows it by.
 ///
 /// # Errors
 /// As for [`sync`].
 pub fn sync_with(
     store: &Store,
     spec: &SourceSpec,
-    open: impl FnOnce() -> Result<Box<dyn Source>>,
+    open: impl FnOnce(SourceOptions) -> Result<Box<dyn Source>>,
     options: &SyncOptions,
     progress: Progress<'_>,
 ) -> Result<SourceReport> {
@@ -128,7 +128,11 @@ pub fn sync_with(
 
     // Taken before the source is read: what is written during the reading changes it.
     let gate = source::gate(spec.kind, &spec.path);
-    let wishes = wishes(&options.source);
+    // The source's own patterns come last, so that they may take back what a general one leaves out.
+    let own = known.as_ref().map(|row| row.exclude.as_slice()).unwrap_or_default();
+    let exclude_globs = options.source.exclude_globs.iter().chain(own).cloned().collect();
+    let source_options = SourceOptions { exclude_globs, ..options.source.clone() };
+    let wishes = wishes(&source_options);
     let same_wishes = known.as_ref().is_some_and(|row| row.wishes.as_ref() == Some(&wishes));
     let whole = !same_wishes || options.rebuild || options.dry_run || options.accept_loss || policy_differs;
     if let (false, Some(row), Some(gate)) = (whole, settled, &gate)
@@ -136,7 +140,7 @@ pub fn sync_with(
     {
         return Ok(report);
     }
-    let (mut source, listing) = match open().and_then(list) {
+    let (mut source, listing) = match open(source_options).and_then(list) {
         Ok(listed) => listed,
         Err(error) => return failed(store, known.as_ref(), report, &error, options),
     };
@@ -279,6 +283,12 @@ fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Resul
                 difference.wanted.push(entry.clone());
             }
             _ => {}
+        }
+    }
+    // A note whose text is elsewhere just now stays as the index has it.
+    for id in &listing.kept {
+        if let Some(row) = stored.remove(id).filter(|row| row.hidden) {
+            difference.back.push(row.id);
         }
     }
     difference.listed = listing.entries.iter().map(|entry| entry.id.clone()).collect();

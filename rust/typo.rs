@@ -7,6 +7,8 @@
 
 use std::{cmp::Ordering, ops::Range};
 
+use memchr::memmem;
+
 use crate::{script::counts_by_character, tokenizer::MAX_TOKEN_BYTES};
 
 /// The words of an index with their document frequencies.
@@ -151,6 +153,25 @@ impl Vocabulary {
         found
     }
 
+    /// Terms that hold `part` somewhere, the commonest first, at most `limit`; none for parts of fewer than 3 characters.
+    ///
+    /// `part` is folded by the tokenizer. All terms lie in one text, which is searched as fast as memory is read.
+    pub fn containing(&self, part: &str, limit: usize) -> Vec<&str> {
+        if part.chars().count() < MIN_CHARS {
+            return Vec::new();
+        }
+        let mut found: Vec<usize> = Vec::new();
+        for start in memmem::find_iter(self.text.as_bytes(), part) {
+            let index = self.terms.partition_point(|entry| entry.start as usize <= start) - 1;
+            // The end of one term and the beginning of the next are no part of a word.
+            if start + part.len() <= self.end(index) && found.last() != Some(&index) {
+                found.push(index);
+            }
+        }
+        found.sort_by_key(|index| std::cmp::Reverse(self.terms[*index].document_frequency));
+        found.into_iter().take(limit).map(|index| self.term(index)).collect()
+    }
+
     /// Calls `found` with every term within `max_distance`, its distance and its document frequency.
     fn search<'a>(&'a self, word: &[char], max_distance: usize, mut found: impl FnMut(&'a str, usize, u32)) {
         let letters = Letters::of(word.iter().copied());
@@ -177,8 +198,11 @@ impl Vocabulary {
     }
 
     fn term(&self, index: usize) -> &str {
-        let end = self.terms.get(index + 1).map_or(self.text.len(), |next| next.start as usize);
-        &self.text[self.terms[index].start as usize..end]
+        &self.text[self.terms[index].start as usize..self.end(index)]
+    }
+
+    fn end(&self, index: usize) -> usize {
+        self.terms.get(index + 1).map_or(self.text.len(), |next| next.start as usize)
     }
 
     fn of_length(&self, chars: usize) -> Range<usize> {
@@ -403,6 +427,21 @@ mod tests {
         assert_eq!(best(&vocabulary, "stasch")[0].0, "stach");
         assert_eq!(best(&vocabulary, "databsaes")[0], ("databases".into(), 1));
         assert_eq!(best(&vocabulary, "stahs")[0].0, "stash");
+    }
+
+    #[test]
+    fn parts_of_words_are_found_inside_terms_and_never_across_two() {
+        let vocabulary = vocabulary(&[("sourdough", 2), ("dough", 9), ("doughnut", 4), ("roughage", 1), ("nutmeg", 1)]);
+        assert_eq!(vocabulary.containing("dough", 10), ["dough", "doughnut", "sourdough"]);
+        assert_eq!(vocabulary.containing("ough", 1), ["dough"]);
+        assert_eq!(vocabulary.containing("ugha", 10), ["roughage"]);
+        // The terms lie side by side, the shorter first.
+        assert!(
+            vocabulary.containing("doughnut", 10) == ["doughnut"] && vocabulary.containing("doughnutm", 10).is_empty()
+        );
+        assert!(vocabulary.containing("hnutm", 10).is_empty());
+        assert!(vocabulary.containing("ou", 10).is_empty());
+        assert!(Vocabulary::default().containing("dough", 10).is_empty());
     }
 
     #[test]

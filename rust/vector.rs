@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::{
     embeddings::ModelRow,
@@ -14,10 +14,58 @@ use crate::{
     scope::{Members, Scope},
 };
 
-/// One bit per dimension after a random rotation, rescored exactly (docs/adr/0003).
-const QUANTIZATION: &str = "qtype=RABITQ";
 /// Vectors that a scan measures one by one in about 0.1 ms (384 dimensions).
 const UNQUANTIZED: i64 = 1024;
+
+/// What a scan reads in place of the vectors themselves (docs/adr/0003).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// One bit per dimension after a random rotation, the best rescored exactly.
+    #[default]
+    Rabitq,
+    /// Four bits of the same kind.
+    Rabitq4,
+    /// Eight bits, the best of four times as many as are wanted rescored exactly.
+    Int8,
+    /// The vectors.
+    Exact,
+}
+
+impl Codec {
+    /// The codec of a word: `auto`, `rabitq`, `rabitq4`, `int8` or `none`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for any other word.
+    pub fn from_word(word: &str) -> Result<Self> {
+        match word {
+            "auto" | "rabitq" => Ok(Self::Rabitq),
+            "rabitq4" => Ok(Self::Rabitq4),
+            "int8" => Ok(Self::Int8),
+            "none" => Ok(Self::Exact),
+            _ => Err(Error::Usage(format!("there is no codec \"{word}\"; use auto, rabitq, rabitq4, int8 or none"))),
+        }
+    }
+
+    /// What the extension is told; None when nothing is to be coded.
+    fn options(self) -> Option<&'static str> {
+        match self {
+            Self::Rabitq => Some("qtype=RABITQ"),
+            Self::Rabitq4 => Some("qtype=RABITQ4"),
+            Self::Int8 => Some("qtype=INT8,rescore=4"),
+            Self::Exact => None,
+        }
+    }
+
+    /// The codec that the extension's metadata speak of.
+    fn from_metadata(qtype: i64) -> Option<Self> {
+        match qtype {
+            101 => Some(Self::Rabitq),
+            104 => Some(Self::Rabitq4),
+            2 => Some(Self::Int8),
+            _ => None,
+        }
+    }
+}
 
 /// The chunks in scope nearest to `query`, best first, until they come from `limit` documents or none is left.
 ///
@@ -60,7 +108,7 @@ fn scan(
 ) -> Result<Vec<(i64, f64)>> {
     let table = schema::embeddings_table(model.id);
     prepare(conn, model)?;
-    let module = if is_quantized(conn, &table)? { "vector_quantize_scan" } else { "vector_full_scan" };
+    let module = if stored_codec(conn, &table)?.is_some() { "vector_quantize_scan" } else { "vector_full_scan" };
     let condition = if filter.is_some() { "WHERE filter = ?4" } else { "" };
     let sql = format!("SELECT id, distance FROM {module}(?1, 'embedding', ?2, ?3) {condition}");
     let bytes: Vec<u8> = query.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -81,19 +129,41 @@ fn prepare(conn: &Connection, model: &ModelRow) -> Result<()> {
     Ok(statement.query_row(params![schema::embeddings_table(model.id), options], |_| Ok(()))?)
 }
 
-fn is_quantized(conn: &Connection, table: &str) -> Result<bool> {
-    let mut statement = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)")?;
-    Ok(statement.query_row([format!("vector0_{table}_embedding")], |row| row.get(0))?)
-}
-
-/// Whether enough vectors of `model` changed since they were last quantized that scans get slower: changed ones are
-/// measured one by one.
+/// How the vectors of `model` are coded; None when they are not.
 ///
 /// # Errors
 /// [`Error::Sqlite`].
-pub fn is_due(conn: &Connection, model: &ModelRow) -> Result<bool> {
+pub fn codec(conn: &Connection, model: &ModelRow) -> Result<Option<Codec>> {
+    stored_codec(conn, &schema::embeddings_table(model.id))
+}
+
+fn stored_codec(conn: &Connection, table: &str) -> Result<Option<Codec>> {
+    let mut any = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_sqliteai_vector')")?;
+    if !any.query_row([], |row| row.get::<_, bool>(0))? {
+        return Ok(None);
+    }
+    // The published keys outlive the codes, the stamp does not.
+    let mut qtype = conn.prepare_cached(
+        "SELECT CAST(q.value AS INTEGER) FROM _sqliteai_vector q JOIN _sqliteai_vector s USING (tblname, colname)
+         WHERE q.tblname = ?1 AND q.colname = 'embedding' AND q.key = 'qtype' AND s.key = 'stamp'",
+    )?;
+    let found: Option<i64> = qtype.query_row([table], |row| row.get(0)).optional()?;
+    Ok(found.and_then(Codec::from_metadata))
+}
+
+/// Whether [`quantize`] has something to do: another codec is wanted, or so many vectors of `model` changed since they were
+/// last quantized that scans get slower, because changed ones are measured one by one.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn is_due(conn: &Connection, model: &ModelRow, codec: Codec) -> Result<bool> {
     let table = schema::embeddings_table(model.id);
-    let changed = if is_quantized(conn, &table)? { format!("vectorlog_{table}_embedding") } else { table };
+    let changed = match stored_codec(conn, &table)? {
+        Some(stored) if stored != codec => return Ok(true),
+        Some(_) => format!("vectorlog_{table}_embedding"),
+        None if codec == Codec::Exact => return Ok(false),
+        None => table,
+    };
     let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {changed} LIMIT ?1)");
     let counted: i64 = conn.prepare_cached(&sql)?.query_row([UNQUANTIZED], |row| row.get(0))?;
     Ok(counted >= UNQUANTIZED)
@@ -108,14 +178,16 @@ pub fn forget(tx: &Transaction<'_>, model_id: i64) -> Result<()> {
     Ok(tx.query_row("SELECT vector_quantize_cleanup(?1, 'embedding')", [table], |_| Ok(()))?)
 }
 
-/// Quantizes the vectors of `model` that changed since the last time, so that scans need not measure each exactly.
+/// Codes the vectors of `model` that changed since the last time, so that scans need not measure each exactly; all of them when
+/// they were coded in another way.
 ///
 /// # Errors
 /// [`Error::Sqlite`].
-pub fn quantize(tx: &Transaction<'_>, model: &ModelRow) -> Result<()> {
+pub fn quantize(tx: &Transaction<'_>, model: &ModelRow, codec: Codec) -> Result<()> {
+    let Some(options) = codec.options() else { return forget(tx, model.id) };
     prepare(tx, model)?;
     let mut statement = tx.prepare_cached("SELECT vector_quantize(?1, 'embedding', ?2)")?;
-    Ok(statement.query_row(params![schema::embeddings_table(model.id), QUANTIZATION], |_| Ok(()))?)
+    Ok(statement.query_row(params![schema::embeddings_table(model.id), options], |_| Ok(()))?)
 }
 
 /// The chunks of the scanned texts that are in scope, in the same order, until they come from `limit` documents.

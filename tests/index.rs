@@ -129,6 +129,63 @@ fn changed_and_removed_notes_are_followed() {
 }
 
 #[test]
+fn a_note_that_moved_to_a_cloud_stays_as_it_was() {
+    let library = Library::new(NOTES);
+    fs::rename(library.vault().join("boat.md"), library.vault().join(".boat.md.icloud")).unwrap();
+    let report = library.sync();
+    assert_eq!((report.removed, report.documents, report.skipped.len()), (0, 3, 1));
+    assert_eq!(report.skipped[0].id, "boat.md");
+    assert_eq!(library.found("tiller"), ["boat.md"]);
+    fs::remove_file(library.vault().join(".boat.md.icloud")).unwrap();
+    assert_eq!(library.sync().removed, 1);
+}
+
+#[test]
+fn a_source_is_added_with_a_name_and_patterns_of_its_own() {
+    let library = Library::new(&[]);
+    let folder = library.folder.path().join("second");
+    fs::create_dir(&folder).unwrap();
+    for name in ["keep.md", "draft-a.md", "draft-b.md"] {
+        fs::write(folder.join(name), format!("# {name}\n")).unwrap();
+    }
+    let spec = |name: Option<&str>| SourceSpec {
+        kind: SourceKind::Markdown,
+        path: folder.clone(),
+        name: name.map(str::to_owned),
+        register: false,
+    };
+    let patterns = ["draft-*".to_owned(), "!draft-b.md".to_owned()];
+    assert_eq!(registry::add(&library.store, &spec(Some("mine")), Some(&patterns)).unwrap(), "mine");
+    let sync = || sync::sync(&library.store, &spec(None), &SyncOptions::default(), &mut |_, _| Ok(())).unwrap();
+    assert_eq!((sync().documents, sync().name), (2, "mine".to_owned()));
+    // Fewer patterns let more in, and a name may change; what was left out goes at once.
+    assert_eq!(registry::add(&library.store, &spec(Some("ours")), Some(&[])).unwrap(), "ours");
+    assert_eq!(sync().documents, 3);
+    registry::add(&library.store, &spec(None), Some(&["draft-*".to_owned()])).unwrap();
+    assert_eq!(sync().documents, 1);
+    let rows = library.store.read(registry::sources).unwrap();
+    let row = rows.iter().find(|row| row.name == "ours").unwrap();
+    assert!(row.registered);
+    assert_eq!(row.exclude, ["draft-*"]);
+}
+
+#[test]
+fn a_name_that_another_source_has_and_a_pattern_that_is_none_are_refused() {
+    let library = Library::new(&[]);
+    let spec = |name: &str| SourceSpec {
+        kind: SourceKind::Markdown,
+        path: library.folder.path().join("elsewhere"),
+        name: Some(name.to_owned()),
+        register: true,
+    };
+    let taken = registry::add(&library.store, &spec("vault"), None).unwrap_err().to_string();
+    assert!(taken.contains("is called \"vault\" already"), "{taken}");
+    let broken = registry::add(&library.store, &spec("other"), Some(&["a[".to_owned()])).unwrap_err();
+    assert!(matches!(broken, Error::Usage(_)), "{broken}");
+    assert_eq!(library.store.read(registry::sources).unwrap().len(), 1);
+}
+
+#[test]
 fn the_words_of_a_removed_note_are_gone_from_the_file() {
     let library = Library::new(&[("keep.md", "# Keep\n\nnothing\n"), ("go.md", "# Go\n\nzyzzyvaqua\n")]);
     fs::remove_file(library.vault().join("go.md")).unwrap();

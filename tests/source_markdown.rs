@@ -133,6 +133,16 @@ fn hidden_and_ignored_files_are_left_out() {
 }
 
 #[test]
+fn a_note_whose_text_is_in_a_cloud_is_counted_and_named() {
+    let vault = Vault::with(&["a.md", "sub/.b.md.icloud", ".picture.png.icloud", ".trash/.c.md.icloud"]);
+    let listing = vault.open().list().unwrap();
+    assert_eq!(listing.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a.md"]);
+    assert_eq!(listing.kept, ["sub/b.md"]);
+    assert_eq!(listing.skipped.len(), 1, "{:?}", listing.skipped);
+    assert!(listing.skipped[0].reason.starts_with("its text is only in the cloud"), "{:?}", listing.skipped);
+}
+
+#[test]
 fn ignore_files_above_the_root_mean_nothing() {
     let vault = Vault::with(&["a.md"]);
     fs::create_dir(vault.outside.path().join(".git")).unwrap();
@@ -250,14 +260,15 @@ fn every_encoding_is_read_and_line_ends_stay() {
 }
 
 #[test]
-fn titles_come_from_the_heading_or_else_the_file() {
+fn titles_come_from_the_front_matter_or_the_heading_or_else_the_file() {
     let vault = Vault::new();
     vault.write("heading.md", "intro\n\n# The heading #\n\ntext\n");
-    vault.write("front.md", "---\ntitle: not yet\n# comment\n---\n# After front matter\n");
+    vault.write("front.md", "---\nstatus: draft\n# comment\n---\n# After front matter\n");
+    vault.write("named.md", "---\ntitle: Named there\n---\n# Heading of it\n");
     vault.write("Plain v1.2.md", "## \n\njust text\n\n## Deeper\n");
     vault.write("code.md", "```\n# comment\n```\n");
     let titles: Vec<String> = documents(&mut vault.open()).into_values().map(|document| document.title).collect();
-    assert_eq!(titles, ["Plain v1.2", "code", "After front matter", "The heading"]);
+    assert_eq!(titles, ["Plain v1.2", "code", "After front matter", "The heading", "Named there"]);
 }
 
 #[test]

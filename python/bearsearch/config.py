@@ -168,6 +168,16 @@ def _text(value: object, place: str, _base: Path) -> str:
     raise UsageError(f"{place} must be text, got {value!r}")
 
 
+_CODECS = ("auto", "rabitq", "rabitq4", "int8", "none")
+
+
+def _codec(value: object, place: str, base: Path) -> str:
+    word = _text(value, place, base)
+    if word not in _CODECS:
+        raise UsageError(f"{place} must be one of {', '.join(_CODECS)}; got {word!r}")
+    return word
+
+
 def _path(value: object, place: str, base: Path) -> Path:
     if not isinstance(value, (str, os.PathLike)) or not str(cast("str | os.PathLike[str]", value)):
         raise UsageError(f"{place} must be a path, got {value!r}")
@@ -257,7 +267,7 @@ SETTINGS: tuple[Setting, ...] = (
     _setting("index_locked_titles", _flag, "false: locked notes are left out entirely"),
     _setting("exclude_tags", _texts, "tags whose notes are never indexed"),
     _setting("exclude", _texts, "path patterns that are never indexed"),
-    _setting("codec", _text, "quantization of the vector scan"),
+    _setting("codec", _codec, "quantization of the vector scan: auto, rabitq, rabitq4, int8 or none"),
     _setting("models_path", _path, "folder of downloaded and prepared models"),
     _setting("remote.base_url", _endpoint, "address of an OpenAI-compatible endpoint; note text is sent there"),
     _setting("remote.model", _text, "the endpoint's model"),

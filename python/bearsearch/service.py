@@ -573,7 +573,7 @@ class Index:
                 if page < 1:
                     break
         if budget_ms is None:
-            self._engine.quantize()
+            self._engine.quantize(self.settings.codec)
         pending = self._engine.coverage(model_id)["pending"]
         return _embed_report(embedder, done, failed, pending, started, None)
 

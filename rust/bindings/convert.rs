@@ -55,6 +55,7 @@ pub fn source_row<'py>(py: Python<'py>, row: &SourceRow) -> PyResult<Bound<'py, 
         "hidden": row.hidden,
         "last_sync_at_ms": row.last_sync_at_ms,
         "error": &row.error,
+        "exclude": &row.exclude,
     }))
 }
 

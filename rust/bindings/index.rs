@@ -8,11 +8,14 @@ use pyo3::{prelude::*, types::PyDict};
 use super::{
     convert::{self, dict},
     errors::to_python,
+    links,
 };
 use crate::{
     embeddings,
     error::{Error, Result},
-    library, recover,
+    library,
+    links::Direction,
+    recover,
     registry::{self, SourceSpec},
     schema,
     scope::{Filters, Scope},
@@ -20,6 +23,7 @@ use crate::{
     source::{self, ChangeMark, Document, Source, SourceKind, SourceOptions, bear, given::GivenSource},
     store::{Store, meta},
     sync::{self, SyncOptions},
+    vector::Codec,
 };
 
 /// Where Bear keeps its database on this system; None where there is no Bear.
@@ -61,6 +65,11 @@ where
     value.extract::<T>().map_err(Into::into)
 }
 
+fn source_kind(word: &str) -> PyResult<SourceKind> {
+    SourceKind::from_word(word)
+        .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{word}\""))))
+}
+
 fn filters(options: &Bound<'_, PyDict>) -> PyResult<Filters> {
     Ok(Filters {
         sources: field(options, "sources")?,
@@ -82,12 +91,7 @@ fn given(documents: Vec<(String, String, String, Vec<String>)>) -> Box<dyn Sourc
         title,
         text,
         tags,
-        created_at_ms: None,
-        updated_at_ms: None,
-        archived: false,
-        pinned: false,
-        locked: false,
-        url: None,
+        ..Document::default()
     };
     Box::new(GivenSource::new(documents.into_iter().map(document).collect()))
 }
@@ -106,6 +110,19 @@ impl Index {
         rows.iter().map(|row| convert::source_row(py, row)).collect()
     }
 
+    /// Makes a source belong to every call, before anything is read of it; returns its name.
+    fn add_source(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        path: PathBuf,
+        name: Option<String>,
+        exclude: Option<Vec<String>>,
+    ) -> PyResult<String> {
+        let spec = SourceSpec { kind: source_kind(kind)?, path, name, register: true };
+        detached(py, || registry::add(&self.store, &spec, exclude.as_deref()))
+    }
+
     /// Forgets a source and everything that came from it.
     fn remove_source(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         detached(py, || registry::remove(&self.store, name))
@@ -118,9 +135,7 @@ impl Index {
         settings: &Bound<'py, PyDict>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let kind: String = field(settings, "kind")?;
-        let kind = SourceKind::from_word(&kind)
-            .ok_or_else(|| to_python(&Error::Usage(format!("there is no kind of source \"{kind}\""))))?;
+        let kind = source_kind(&field::<String>(settings, "kind")?)?;
         let spec = SourceSpec {
             kind,
             path: PathBuf::from(field::<String>(settings, "path")?),
@@ -147,9 +162,9 @@ impl Index {
         // The exception that the progress function raised, Ctrl-C among them, is what the caller gets.
         let mut raised = None;
         let outcome = py.detach(|| {
-            let open = || match given {
+            let open = |wanted| match given {
                 Some(source) => Ok(source),
-                None => source::open(spec.kind, &spec.path, options.source.clone()),
+                None => source::open(spec.kind, &spec.path, wanted),
             };
             sync::sync_with(&self.store, &spec, open, &options, &mut |done, total| {
                 let called = Python::attach(|py| {
@@ -227,9 +242,9 @@ impl Index {
         detached(py, || embeddings::add(&self.store, model_id, &ids, &values))
     }
 
-    /// Quantizes what changed among the live model's vectors, once scans would notice it.
-    fn quantize(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || embeddings::quantize(&self.store))
+    /// Quantizes what changed among the live model's vectors, once scans would notice it or the codec is another.
+    fn quantize(&self, py: Python<'_>, codec: &str) -> PyResult<bool> {
+        detached(py, || embeddings::quantize(&self.store, Codec::from_word(codec)?))
     }
 
     /// Records that texts could not be embedded.
@@ -311,6 +326,66 @@ impl Index {
     fn tags(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<(String, usize)>> {
         let scope = Scope::new(&filters(options)?);
         detached(py, || self.store.read(|conn| library::tags(conn, &scope)))
+    }
+
+    /// The notes around the one that a reference names, along links.
+    fn links<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &str,
+        depth: usize,
+        direction: &str,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = Scope::new(&filters(options)?);
+        let direction = Direction::from_word(direction).map_err(|error| to_python(&error))?;
+        let found =
+            detached(py, || self.store.read(|conn| links::walk(conn, reference, depth, direction, &scope, limit)))?;
+        found.to_dict(py)
+    }
+
+    /// Notes in scope without links, newest first, and how many there are in all.
+    fn orphans<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (rows, total) = detached(py, || {
+            self.store.read(|conn| {
+                let (ids, total) = crate::links::orphans(conn, &scope, limit)?;
+                Ok((links::listed(conn, ids)?, total))
+            })
+        })?;
+        Ok((rows.iter().map(|row| convert::document(py, row)).collect::<PyResult<_>>()?, total))
+    }
+
+    /// Links in notes in scope that lead to no note, and how many there are in all.
+    fn broken_links<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (found, notes, total) = detached(py, || self.store.read(|conn| links::broken(conn, &scope, limit)))?;
+        let shown = found.iter().filter_map(|link| links::broken_link(py, link, &notes).transpose());
+        Ok((shown.collect::<PyResult<_>>()?, total))
+    }
+
+    /// Notes in scope with links, those with most first, and how many there are in all; each with `incoming` and `outgoing`,
+    /// the numbers of notes that link to it and that it links to.
+    fn hubs<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, usize)> {
+        let scope = Scope::new(&filters(options)?);
+        let (rows, total) = detached(py, || self.store.read(|conn| links::hubs(conn, &scope, limit)))?;
+        Ok((rows.iter().map(|row| links::hub(py, row)).collect::<PyResult<_>>()?, total))
     }
 
     /// Facts about the index file and the engine.

@@ -5,6 +5,7 @@
 mod convert;
 mod errors;
 mod index;
+mod links;
 
 use pyo3::prelude::*;
 

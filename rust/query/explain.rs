@@ -28,9 +28,6 @@ pub fn explain(query: &Query) -> String {
         let properties = list(&constraints, "; ", |Constraint { node, negated }| property(node, *negated));
         sentences.push(format!("Only notes that {properties}."));
     }
-    if query.nodes.iter().any(mentions_property) {
-        sentences.push("The index knows no properties yet, so no note has one.".to_owned());
-    }
     sentences.extend(query.misread.iter().cloned());
     if sentences.is_empty() {
         sentences.push("Nothing is asked for.".to_owned());
@@ -88,20 +85,16 @@ fn property(node: &Node, negated: bool) -> String {
             Filter::Archived => verb("are archived", "are not archived", ""),
             Filter::Pinned => verb("are pinned", "are not pinned", ""),
             Filter::Locked => verb("are locked", "are not locked", ""),
+            Filter::Todo => verb("have something to do", "have nothing to do", ""),
+            Filter::Done => verb("have something done", "have nothing done", ""),
             Filter::Property { key, value } => {
-                let property = format!("{} = \"{}\"", shortened(key), shortened(value));
+                let property = match value.as_str() {
+                    "*" => shortened(key),
+                    value => format!("{} = \"{}\"", shortened(key), shortened(value)),
+                };
                 verb("have the property ", "do not have the property ", &property)
             }
         },
-    }
-}
-
-fn mentions_property(node: &Node) -> bool {
-    match node {
-        Node::Term(_) => false,
-        Node::Filter(filter) => matches!(filter, Filter::Property { .. }),
-        Node::Not(inner) => mentions_property(inner),
-        Node::Loose(nodes) | Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(mentions_property),
     }
 }
 

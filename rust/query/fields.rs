@@ -82,7 +82,9 @@ impl Lexer<'_> {
                     "archived" => Filter::Archived,
                     "pinned" => Filter::Pinned,
                     "locked" => Filter::Locked,
-                    _ => return self.misread(start, end, "not archived, pinned or locked"),
+                    "todo" => Filter::Todo,
+                    "done" => Filter::Done,
+                    _ => return self.misread(start, end, "not archived, pinned, locked, todo or done"),
                 };
                 self.push_filter(filter, end);
             }
@@ -122,14 +124,23 @@ impl Lexer<'_> {
         true
     }
 
-    /// `key=value`; the value may be quoted.
+    /// `key=value`; both may be quoted. The value `*` stands for any.
     fn property(&mut self, start: usize) -> bool {
-        let end = self.word_end(start);
-        let Some(equals) = self.text[start..end].find('=') else {
-            return self.misread(start, end, "not of the form key=value");
+        let (key, equals) = match self.quoted(start, MAX_VALUE_BYTES) {
+            Some((inner, end)) => (single_spaced(inner), end),
+            None => {
+                let word = &self.text[start..self.word_end(start)];
+                let length = word.find('=').unwrap_or(word.len());
+                (word[..length].to_owned(), start + length)
+            }
         };
-        let key = self.text[start..start + equals].to_owned();
-        let Some((value, end)) = self.value(start + equals + 1).filter(|_| !key.is_empty()) else { return false };
+        if key.is_empty() || !self.text[equals..].starts_with('=') {
+            return self.misread(start, self.word_end(start), "not of the form key=value");
+        }
+        let value = equals + 1;
+        let end = self.word_end(value);
+        let any = (&self.text[value..end] == "*").then(|| ("*".to_owned(), end));
+        let Some((value, end)) = any.or_else(|| self.value(value)) else { return false };
         self.push_filter(Filter::Property { key, value }, end);
         true
     }

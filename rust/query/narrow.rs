@@ -182,8 +182,9 @@ fn condition(filter: &Filter) -> Condition {
         Filter::Archived => Condition::Archived,
         Filter::Pinned => Condition::Pinned,
         Filter::Locked => Condition::Locked,
-        // No note has a property that the index does not know: never met, like a tag that nobody has.
-        Filter::Property { .. } => Condition::NEVER,
+        Filter::Todo => Condition::Todo,
+        Filter::Done => Condition::Done,
+        Filter::Property { key, value } => Condition::Property { key: key.clone(), value: value.clone() },
     }
 }
 

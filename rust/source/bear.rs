@@ -1,8 +1,9 @@
 //! Bear.app's notes, read from its database and never written to.
 //!
 //! How the files are opened: `reader` and `files`. Where Core Data put the tags: `layout`. Odd values: `values`. Which
-//! id a note gets: `identity`. Here: which notes exist, what marks them as changed, and how a row becomes a document.
+//! id a note gets: `identity`. Files of notes: `attachments`. Here: which notes exist, what marks them as changed, and how a row becomes a document.
 
+mod attachments;
 mod files;
 mod identity;
 mod layout;
@@ -15,13 +16,17 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 
+use self::attachments::AttachmentTable;
 use self::identity::{Identities, ListedNote};
 use self::layout::{Layout, LayoutError, TagTables};
 use self::reader::Reader;
 use self::values::{MarkBuilder, TagSum};
+use super::markup::Dialect;
 use super::stamp::Stamp;
 use super::tags::Exclusion;
-use super::{Batch, Document, Entry, Listing, Source, SourceOptions, percent, title};
+use super::{
+    Attachment, Batch, Document, Entry, Listing, Source, SourceOptions, Tasks, front_matter, markup, percent, title,
+};
 use crate::error::Result;
 
 /// What errors call this kind of source.
@@ -76,7 +81,7 @@ impl Source for BearSource {
         *listed = Identities::of(&notes);
         let entry = |note: ListedNote| Entry { id: listed.id_of(note.pk, note.identifier), mark: note.mark };
         let entries = notes.into_iter().map(entry).collect();
-        Ok(Listing { entries, skipped: Vec::new(), warnings })
+        Ok(Listing { entries, warnings, ..Listing::default() })
     }
 
     fn read(&mut self, ids: &[String]) -> Result<Batch> {
@@ -100,7 +105,9 @@ mod column {
     pub const PINNED: usize = 6;
     pub const ENCRYPTED: usize = 7;
     pub const TITLE: usize = 8;
-    pub const TEXT: usize = 10;
+    pub const TASKS_OPEN: usize = 9;
+    pub const TASKS_DONE: usize = 10;
+    pub const TEXT: usize = 12;
 }
 
 /// The SELECT for live notes. Of an encrypted note, SQLite itself is told not to touch the text, nor its length. The
@@ -109,7 +116,7 @@ fn select_notes(layout: &Layout, with_text: bool) -> String {
     let encrypted = layout.note_column("ZENCRYPTED");
     let unless_encrypted = |value: &str| format!("CASE WHEN coalesce({encrypted}, 0) = 0 THEN {value} END");
     format!(
-        "SELECT Z_PK, {}, {}, {}, {}, {}, {}, {encrypted}, {}, {}, {} FROM ZSFNOTE WHERE {}",
+        "SELECT Z_PK, {}, {}, {}, {}, {}, {}, {encrypted}, {}, {}, {}, {}, {} FROM ZSFNOTE WHERE {}",
         layout.note_column("ZUNIQUEIDENTIFIER"),
         layout.note_column("Z_OPT"),
         layout.note_column("ZMODIFICATIONDATE"),
@@ -117,6 +124,8 @@ fn select_notes(layout: &Layout, with_text: bool) -> String {
         layout.note_column("ZARCHIVED"),
         layout.note_column("ZPINNED"),
         layout.note_column("ZTITLE"),
+        layout.note_column("ZTODOINCOMPLETED"),
+        layout.note_column("ZTODOCOMPLETED"),
         unless_encrypted("octet_length(ZTEXT)"),
         if with_text { unless_encrypted("ZTEXT") } else { "NULL".to_owned() },
         layout.live_condition(),
@@ -141,14 +150,18 @@ fn list_notes(
     let mut builder = MarkBuilder::new();
     let tags = TagIndex::load(conn, layout.tags.as_ref(), exclusion)?;
     let mut junction = layout.tags.as_ref().map(|tables| conn.prepare(&pairs_by_note(tables))).transpose()?;
+    let files = AttachmentTable::discover(conn)?.map(|table| table.sums(conn)).transpose()?.unwrap_or_default();
     let mut pairs = Pairs::start(junction.as_mut().map(|statement| statement.query([])).transpose()?)?;
     let mut statement = conn.prepare(&format!("{} ORDER BY Z_PK", select_notes(&layout, false)))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let pk = row.get(column::PK)?;
-        let (sum, is_excluded) = pairs.tags_of(pk, &tags)?;
+        let (mut sum, is_excluded) = pairs.tags_of(pk, &tags)?;
         if is_excluded || (!index_locked_titles && values::flag(row.get_ref(column::ENCRYPTED)?)) {
             continue;
+        }
+        if let Ok(at) = files.binary_search_by_key(&pk, |(note, _)| *note) {
+            sum.add(files[at].1);
         }
         let identifier = values::identifier(row.get_ref(column::IDENTIFIER)?).map(str::to_owned);
         notes.push(ListedNote { pk, identifier, mark: mark_of(row, sum, &mut builder)? });
@@ -243,6 +256,7 @@ fn read_notes(
         format!("SELECT ZTITLE FROM {junction} JOIN ZSFNOTETAG ON ZSFNOTETAG.Z_PK = {tag} WHERE {note} = ?1")
     });
     let mut names = names_sql.map(|sql| conn.prepare(&sql)).transpose()?;
+    let mut files = AttachmentTable::discover(conn)?.map(|table| table.prepare(conn)).transpose()?;
     let mut notes = conn.prepare(&format!("{} AND Z_PK = ?1", select_notes(&layout, true)))?;
     let mut documents = Vec::with_capacity(wanted.len());
     for (pk, id) in wanted {
@@ -259,7 +273,8 @@ fn read_notes(
         let is_same = identity::is_key(id) || values::identifier(row.get_ref(column::IDENTIFIER)?) == Some(id);
         let is_left_out = (locked && !index_locked_titles) || tags.iter().any(|tag| exclusion.covers(tag));
         if is_same && !is_left_out {
-            documents.push(document(row, id, locked, tags, &mut builder)?);
+            let files = files.as_mut().map(|files| attachments::of_note(files, *pk)).transpose()?.unwrap_or_default();
+            documents.push(document(row, id, locked, tags, files, &mut builder)?);
         }
     }
     Ok(documents)
@@ -270,18 +285,30 @@ fn document(
     id: &str,
     locked: bool,
     mut tags: Vec<String>,
+    (attachments, mut sum): (Vec<Attachment>, TagSum),
     builder: &mut MarkBuilder,
 ) -> rusqlite::Result<Document> {
-    let mut sum = TagSum::default();
     tags.iter().for_each(|tag| sum.add(TagSum::of(tag)));
     let mark = mark_of(row, sum, builder)?;
     tags.sort_unstable();
     tags.dedup();
     let text = values::text(row.get_ref(column::TEXT)?).unwrap_or_default().into_owned();
     let stored_title = values::text(row.get_ref(column::TITLE)?).map(|raw| title::tidy(&raw)).unwrap_or_default();
+    let markup = markup::read(&text, front_matter::end(&text), Dialect::Bear);
+    // Bear counts tasks itself, in the way of its version. Of a locked note nothing but title and tags is told.
+    let counted = |column| Ok::<_, rusqlite::Error>(values::count(row.get_ref(column)?).filter(|_| !locked));
+    let tasks = Tasks {
+        open: counted(column::TASKS_OPEN)?.unwrap_or(markup.tasks.open),
+        done: counted(column::TASKS_DONE)?.unwrap_or(markup.tasks.done),
+    };
     Ok(Document {
         id: id.to_owned(),
         mark,
+        aliases: Vec::new(),
+        properties: front_matter::read(&text).properties.into_iter().chain(markup.properties).collect(),
+        links: markup.links,
+        tasks,
+        attachments: if locked { Vec::new() } else { attachments },
         title: if stored_title.is_empty() { title::from_first_line(&text) } else { stored_title },
         text,
         tags,

@@ -114,6 +114,16 @@ impl FrontMatter {
         found.properties = properties;
         found
     }
+
+    /// Adds what the properties of a Logseq page mean; what the front matter says comes first.
+    pub fn add_page(&mut self, properties: &[(String, String)]) {
+        let page = Self::of(properties.to_vec());
+        self.title = self.title.take().or(page.title);
+        page.aliases.into_iter().for_each(|name| push_new(&mut self.aliases, name));
+        page.tags.into_iter().for_each(|tag| tags::add(&mut self.tags, tag));
+        self.created_at_ms = self.created_at_ms.or(page.created_at_ms);
+        self.updated_at_ms = self.updated_at_ms.or(page.updated_at_ms);
+    }
 }
 
 /// `a, b` and `a b` are two tags, `two words` in a list or between commas is one.

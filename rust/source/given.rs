@@ -59,19 +59,7 @@ mod tests {
     use super::*;
 
     fn document(id: &str, text: &str) -> Document {
-        Document {
-            id: id.to_owned(),
-            mark: ChangeMark(Box::default()),
-            title: String::new(),
-            text: text.to_owned(),
-            tags: Vec::new(),
-            created_at_ms: None,
-            updated_at_ms: None,
-            archived: false,
-            pinned: false,
-            locked: false,
-            url: None,
-        }
+        Document { id: id.to_owned(), text: text.to_owned(), tags: Vec::new(), ..Document::default() }
     }
 
     #[test]

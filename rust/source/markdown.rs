@@ -2,7 +2,9 @@
 //!
 //! Which files are notes: `walk`. Reading one of them safely: `file`. Here: how a file becomes a document.
 
+mod evicted;
 mod file;
+mod graph;
 mod walk;
 
 use std::collections::HashSet;
@@ -16,7 +18,9 @@ use self::file::{Jail, Patience};
 use super::markup::{self, Dialect};
 use super::stamp::unix_ns;
 use super::tags::Exclusion;
-use super::{Batch, Document, Listing, Skipped, Source, SourceOptions, decode, front_matter, percent, title};
+use super::{
+    Attachment, Batch, Document, Listing, Skipped, Source, SourceOptions, decode, front_matter, percent, title,
+};
 use crate::error::{Error, Result};
 
 /// What errors call this kind of source.
@@ -28,6 +32,8 @@ pub struct MarkdownSource {
     root: PathBuf,
     /// As the user wrote it, for messages.
     asked: PathBuf,
+    /// Which program's folder it is.
+    dialect: Dialect,
     /// Name of the vault, when the folder is one of Obsidian's.
     vault: Option<String>,
     /// Tags are in the texts, so this is applied when a document is read, not when it is listed.
@@ -44,8 +50,10 @@ impl MarkdownSource {
     pub fn open(path: &Path, options: SourceOptions) -> Result<Self> {
         let root = fs::canonicalize(path).map_err(|error| refusal(path, error))?;
         fs::read_dir(&root).map_err(|error| refusal(path, error))?;
-        let vault = root.join(".obsidian").is_dir().then(|| root.file_name()).flatten();
+        let dialect = graph::dialect_of(&root);
+        let vault = root.file_name().filter(|_| dialect == Dialect::Obsidian);
         Ok(Self {
+            dialect,
             vault: vault.map(|name| name.to_string_lossy().into_owned()),
             excluded_paths: walk::exclusions(&root, &options.exclude_globs)?,
             exclusion: Exclusion::new(&options.exclude_tags),
@@ -64,20 +72,41 @@ impl MarkdownSource {
             read => read?,
         };
         let text = decode::text(bytes);
-        let dialect = if self.vault.is_some() { Dialect::Obsidian } else { Dialect::Plain };
-        let tags = markup::read(&text, front_matter::end(&text), dialect).tags;
+        let body = front_matter::end(&text);
+        let mut front = front_matter::read(&text);
+        let mut markup = markup::read(&text, body, self.dialect);
+        if self.dialect == Dialect::Logseq {
+            front.add_page(&markup.properties[..markup.page_properties]);
+            front.aliases.extend(graph::journal_name(id));
+        }
+        let mut tags = front.tags;
+        markup.tags.into_iter().for_each(|tag| super::tags::add(&mut tags, tag));
         if tags.iter().any(|tag| self.exclusion.covers(tag)) {
             return Ok(None);
         }
+        let title = front.title.unwrap_or_else(|| match self.dialect {
+            // A page of Logseq is called as its file; headings are blocks like others.
+            Dialect::Logseq => graph::page_name(&stem(&path)),
+            _ => title::from_heading(&text).unwrap_or_else(|| stem(&path)),
+        });
+        let mut links = markup::links_in_front_matter(&text[..body]);
+        links.append(&mut markup.links);
+        let mut properties = front.properties;
+        properties.append(&mut markup.properties);
         let (created_at_ms, updated_at_ms) = dates(&metadata);
         Ok(Some(Document {
             id: id.to_owned(),
             mark,
-            title: title::from_heading(&text).unwrap_or_else(|| stem(&path)),
+            title,
             text,
             tags,
-            created_at_ms,
-            updated_at_ms,
+            aliases: front.aliases,
+            properties,
+            links,
+            tasks: markup.tasks,
+            attachments: markup.files.into_iter().map(|name| Attachment { name, text: String::new() }).collect(),
+            created_at_ms: front.created_at_ms.or(created_at_ms),
+            updated_at_ms: front.updated_at_ms.or(updated_at_ms),
             archived: false,
             pinned: false,
             locked: false,
@@ -122,6 +151,14 @@ impl Source for MarkdownSource {
         }
         Ok(batch)
     }
+}
+
+/// Reads the user's patterns for their syntax alone.
+///
+/// # Errors
+/// [`Error::Usage`] for one that cannot be read.
+pub fn check_patterns(root: &Path, patterns: &[String]) -> Result<()> {
+    walk::exclusions(root, patterns).map(drop)
 }
 
 /// When the file was made and last written. A file that was copied or checked out is born later than its text was last

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-pub use links::{Link, LinkKind};
+pub use links::{Link, LinkKind, in_front_matter as links_in_front_matter};
 pub use tasks::Tasks;
 
 use super::tags::{self, WideTags};

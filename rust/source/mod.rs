@@ -17,6 +17,7 @@ pub mod tags;
 mod title;
 
 pub use gate::{Gate, gate};
+pub use markup::{Link, LinkKind, Tasks};
 
 use crate::error::{Error, Result};
 
@@ -74,7 +75,7 @@ impl Default for SourceOptions {
 
 /// Bytes that change whenever anything of a document that the index holds may have changed: text, title, tags, dates
 /// or flags. Only equality has a meaning.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ChangeMark(pub Box<[u8]>);
 
 /// One listed document: its id within the source and its change mark.
@@ -103,12 +104,15 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// What was left out because it could not be read. Trashed, deleted and excluded documents do not count.
     pub skipped: Vec<Skipped>,
+    /// Ids of documents that are there and cannot be read just now, because their text is elsewhere: the index keeps what it has
+    /// of them. They are in `skipped`, too.
+    pub kept: Vec<String>,
     /// Sentences a person should see, such as "tags are unavailable: ...".
     pub warnings: Vec<String>,
 }
 
 /// One document as the index wants it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// As in [`Entry::id`].
     pub id: String,
@@ -120,6 +124,16 @@ pub struct Document {
     pub text: String,
     /// Whole paths (`work/projects`), as typed, without `#`; no tag twice.
     pub tags: Vec<String>,
+    /// Other names under which links may know it, as typed.
+    pub aliases: Vec<String>,
+    /// Keys and values from front matter and `key:: value` lines, in their order; a list as several with one key.
+    pub properties: Vec<(String, String)>,
+    /// Links to other notes, in their order.
+    pub links: Vec<Link>,
+    /// Items that can be ticked.
+    pub tasks: Tasks,
+    /// Files that belong to it, in their order; none for locked documents.
+    pub attachments: Vec<Attachment>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_at_ms: Option<i64>,
     /// Milliseconds since 1970-01-01 UTC.
@@ -132,6 +146,15 @@ pub struct Document {
     pub locked: bool,
     /// Opens the document in its own program.
     pub url: Option<String>,
+}
+
+/// A file that belongs to a document: embedded, handed out, or kept beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// File name, without folders.
+    pub name: String,
+    /// What its owner's program read in it (in pictures, PDFs): unreliable, never part of the document's text.
+    pub text: String,
 }
 
 /// What one call of [`Source::read`] found.
@@ -162,6 +185,14 @@ pub trait Source: Send {
     /// # Errors
     /// As for [`list`](Self::list).
     fn read(&mut self, ids: &[String]) -> Result<Batch>;
+}
+
+/// Reads patterns of paths below `root` for their syntax alone.
+///
+/// # Errors
+/// [`Error::Usage`] for one that cannot be read.
+pub fn check_patterns(root: &std::path::Path, patterns: &[String]) -> Result<()> {
+    markdown::check_patterns(root, patterns)
 }
 
 /// Opens the source of `kind` at `path`.

@@ -111,6 +111,7 @@ def test_lists_come_from_the_environment_in_its_own_notation(tmp_path: Path) -> 
         ("threads = 0\n", "must be a whole number of 1 or more, got 0"),
         ("threads = true\n", "must be a whole number of 1 or more, got True"),
         ("model = 7\n", "model in"),
+        ('codec = "zip"\n', "one of auto, rabitq, rabitq4, int8, none; got 'zip'"),
         ('semantic = "maybe"\n', "must be true or false, got 'maybe'"),
         ("exclude_tags = [1]\n", "must be a list of texts"),
         ("vault = 3\n", "must be a path, got 3"),

@@ -187,7 +187,8 @@ fn is_numbered(name: &str, suffix: &str) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn columns(conn: &Connection, table: &str) -> rusqlite::Result<HashSet<String>> {
+/// The names of a table's columns; none when there is no such table.
+pub fn columns(conn: &Connection, table: &str) -> rusqlite::Result<HashSet<String>> {
     strings(conn, "SELECT name FROM pragma_table_info(?1)", [table])
 }
 

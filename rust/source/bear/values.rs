@@ -13,7 +13,7 @@ const CORE_DATA_EPOCH_S: f64 = 978_307_200.0;
 const SANE_MS: std::ops::Range<i64> = -30_610_224_000_000..32_503_680_000_000;
 
 /// Marks of another layout of these bytes must differ, so that documents are read again after an update.
-const MARK_VERSION: u8 = 1;
+const MARK_VERSION: u8 = 2;
 
 /// Whether a 0/1 column is set. NULL is 0.
 pub fn flag(value: ValueRef<'_>) -> bool {
@@ -91,7 +91,14 @@ impl MarkBuilder {
     }
 }
 
-/// A hash of a set of tag names that does not depend on their order: the wrapping sum of the names' hashes.
+/// A count: a whole number that is not negative.
+pub fn count(value: ValueRef<'_>) -> Option<usize> {
+    let ValueRef::Integer(number) = value else { return None };
+    usize::try_from(number).ok()
+}
+
+/// A hash of a set of tag names that does not depend on their order: the wrapping sum of the names' hashes. Attachments are
+/// summed in the same way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TagSum(u128);
 

@@ -12,7 +12,7 @@ use crate::source::stamp::Stamp;
 /// Larger files are hardly notes, and each is held in memory as a whole.
 pub const MAX_BYTES: u64 = 256 << 20;
 /// Marks of another layout of these bytes must differ, so that documents are read again after an update.
-const MARK_VERSION: u8 = 1;
+const MARK_VERSION: u8 = 2;
 /// Longest wait for a file's clock to tick, see [`Stamp::unsettled_for`]. Coarser clocks are not waited for.
 const MAX_WAIT: Duration = Duration::from_millis(20);
 

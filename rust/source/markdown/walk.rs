@@ -1,7 +1,7 @@
 //! Which files below a folder are notes.
 //!
 //! Left out without a word: hidden files and folders (`.obsidian`, `.trash`, `.git`), what `.gitignore`, `.ignore` and
-//! `.obsidianignore` files in the folder name, and what the user excludes. Symbolic links are never followed: what they
+//! `.obsidianignore` files in the folder name, and what the user excludes. Files whose text is only in a cloud are counted. Symbolic links are never followed: what they
 //! show inside the folder is listed where it lies, and nothing outside is ours.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{MAIN_SEPARATOR, Path};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder};
 
-use super::file;
+use super::{evicted, file};
 use crate::error::{Error, Result};
 use crate::source::stamp::Stamp;
 use crate::source::{Entry, Listing, Skipped};
@@ -44,11 +44,13 @@ pub fn list(root: &Path, excluded: &Gitignore) -> std::io::Result<Listing> {
     let mut listing = Listing::default();
     let excluded = excluded.clone();
     let mut walk = WalkBuilder::new(root);
-    walk.standard_filters(false).hidden(true).ignore(true).git_ignore(true).require_git(false).follow_links(false);
+    walk.standard_filters(false).hidden(false).ignore(true).git_ignore(true).require_git(false).follow_links(false);
     walk.add_custom_ignore_filename(".obsidianignore");
     walk.filter_entry(move |entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0 || !excluded.matched(entry.path(), is_folder).is_ignore()
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let is_shown = !is_hidden || (!is_folder && evicted::placeholder_of(entry.path()).is_some());
+        entry.depth() == 0 || (is_shown && !excluded.matched(entry.path(), is_folder).is_ignore())
     });
     for entry in walk.build() {
         match entry {
@@ -74,13 +76,20 @@ fn add(root: &Path, entry: &DirEntry, listing: &mut Listing) {
             .push(format!("an ignore file in '{}' is read only in part: {error}", shown(root, entry.path())));
     }
     let Some(kind) = entry.file_type() else { return };
+    if let Some(evicted) = evicted::placeholder_of(entry.path()).filter(|path| kind.is_file() && is_note(path)) {
+        return keep(root, &evicted, listing);
+    }
     let outcome = if kind.is_symlink() {
         match leads_to_notes_elsewhere(root, entry.path()) {
             true => Err("is a symbolic link that leads out of the folder".to_owned()),
             false => return,
         }
     } else if kind.is_file() && is_note(entry.path()) {
-        entry_of(root, entry)
+        match entry.metadata() {
+            Ok(metadata) if evicted::is_elsewhere(&metadata) => return keep(root, entry.path(), listing),
+            Ok(metadata) => entry_of(root, entry.path(), &metadata),
+            Err(error) => Err(format!("cannot be read: {}", blamed(&error).1)),
+        }
     } else {
         return;
     };
@@ -90,14 +99,19 @@ fn add(root: &Path, entry: &DirEntry, listing: &mut Listing) {
     }
 }
 
+/// Counts a note whose text is only in a cloud: reading it would fetch it, and it may not be missed either.
+fn keep(root: &Path, path: &Path, listing: &mut Listing) {
+    listing.skipped.push(Skipped { id: shown(root, path), reason: evicted::REASON.to_owned() });
+    listing.kept.extend(id_of(root, path));
+}
+
 /// The entry for a note's file, or why it cannot be one.
-fn entry_of(root: &Path, entry: &DirEntry) -> std::result::Result<Entry, String> {
-    let id = id_of(root, entry.path()).ok_or("its name is not valid UTF-8; rename it")?;
-    let metadata = entry.metadata().map_err(|error| format!("cannot be read: {}", blamed(&error).1))?;
+fn entry_of(root: &Path, path: &Path, metadata: &fs::Metadata) -> std::result::Result<Entry, String> {
+    let id = id_of(root, path).ok_or("its name is not valid UTF-8; rename it")?;
     if metadata.len() > file::MAX_BYTES {
         return Err(format!("has {} MiB, more than {} are not read", metadata.len() >> 20, file::MAX_BYTES >> 20));
     }
-    Ok(Entry { id, mark: file::mark(Stamp::of(&metadata)) })
+    Ok(Entry { id, mark: file::mark(Stamp::of(metadata)) })
 }
 
 /// Whether a link, which is never followed, hides notes that are listed nowhere else.

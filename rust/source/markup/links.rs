@@ -1,6 +1,6 @@
 //! How links to notes are written, and which written things only look like links.
 
-use super::{Dialect, Form, Piece};
+use super::{Dialect, Form, LineCounter, Piece};
 use crate::source::percent;
 use crate::source::tags::names_something;
 
@@ -27,8 +27,10 @@ const MAX_TEXT_CHARS: usize = 200;
 /// How a link names its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
-    /// By title, alias, file name or path: `[[...]]`, and addresses that name a title.
+    /// By title, alias, file name or path: `[[...]]`.
     Name,
+    /// By title, behind which `/` may lead on to a heading: `[[...]]` in Bear, and Bear's addresses that name a title.
+    Title,
     /// By the path of its file, seen from the file that holds the link: `[...](...)`.
     Path,
     /// By Bear's unique identifier.
@@ -46,8 +48,8 @@ pub struct Link {
     pub embedded: bool,
     /// What is linked to, without heading; percent signs resolved.
     pub target: String,
-    /// Heading or `^block` in the target; empty without one. Bear writes headings behind a `/`, which may also belong to
-    /// the title, so there the target holds both.
+    /// Heading or `^block` in the target; empty without one. For [`LinkKind::Title`] the target holds it, because its `/`
+    /// may also belong to the title.
     pub heading: String,
     /// The text that stands for the link.
     pub text: String,
@@ -79,9 +81,9 @@ impl Collector {
     fn add_wiki(&mut self, body: &str, piece: &Piece, line: usize) {
         let Some((embedded, inner)) = wiki_inner(&body[piece.range.clone()]) else { return };
         let (target, alias) = split_alias(inner);
-        let (target, heading) = match self.dialect {
-            Dialect::Bear => (target, ""),
-            _ => split_heading(target),
+        let (kind, (target, heading)) = match self.dialect {
+            Dialect::Bear => (LinkKind::Title, (target, "")),
+            _ => (LinkKind::Name, split_heading(target)),
         };
         if target.is_empty() || target.len() > MAX_TARGET_BYTES || looks_like_code(inner) {
             return;
@@ -93,7 +95,7 @@ impl Collector {
             return self.add_file(target);
         }
         let shown = if alias.is_empty() { target } else { alias };
-        self.push(LinkKind::Name, embedded, target.to_owned(), heading.to_owned(), shown, line);
+        self.push(kind, embedded, target.to_owned(), heading.to_owned(), shown, line);
     }
 
     fn add_address(&mut self, piece: &Piece, line: usize) {
@@ -116,7 +118,7 @@ impl Collector {
             }
             if piece.embedded || !is_note {
                 self.add_file(&path);
-            } else {
+            } else if self.dialect != Dialect::Bear {
                 self.push(LinkKind::Path, false, path, percent::decode(heading), &piece.label, line);
             }
         }
@@ -136,17 +138,18 @@ impl Collector {
     }
 }
 
-/// The wiki links in a text that is not Markdown, such as the value of a property.
-pub fn in_value(value: &str, line: usize) -> Vec<Link> {
+/// The wiki links in front matter, whose first line is the first of the text: Obsidian follows those in properties.
+pub fn in_front_matter(block: &str) -> Vec<Link> {
     let mut found = Collector::new(Dialect::Plain);
+    let mut lines = LineCounter::new(block, 0);
     let mut at = 0;
-    while let Some(open) = value[at..].find("[[") {
+    while let Some(open) = block[at..].find("[[") {
         let start = at + open;
-        let Some(length) = value[start..].find("]]") else { break };
+        let Some(length) = block[start..].find("]]") else { break };
         at = start + length + 2;
-        let piece =
-            Piece { range: start..at, form: Form::Wiki, embedded: false, address: String::new(), label: String::new() };
-        found.add_wiki(value, &piece, line);
+        let range = start..at;
+        let piece = Piece { range, form: Form::Wiki, embedded: false, address: String::new(), label: String::new() };
+        found.add_wiki(block, &piece, lines.line_of(start));
     }
     found.links
 }
@@ -216,7 +219,7 @@ fn bear_target(rest: &str) -> Option<(LinkKind, String, String)> {
     if let Some(id) = parameter(query, "id") {
         return Some((LinkKind::Id, id, heading));
     }
-    parameter(query, "title").map(|title| (LinkKind::Name, title, heading))
+    parameter(query, "title").map(|title| (LinkKind::Title, title, heading))
 }
 
 /// `open?vault=...&file=...` and `vault/NAME/PATH`.
@@ -300,7 +303,7 @@ mod tests {
     #[test]
     fn bear_s_titles_keep_slashes_and_hashes() {
         let links = read("[[C# notes/Part|the part]]", 0, Dialect::Bear).links;
-        assert_eq!(shown(&links), ["Name C# notes/Part  the part"]);
+        assert_eq!(shown(&links), ["Title C# notes/Part  the part"]);
     }
 
     #[test]
@@ -342,7 +345,7 @@ mod tests {
             shown(&markup(text).links),
             [
                 "Id AB-1 Part two a",
-                "Name My note  bear://x-callback-url/open-note?title=My%20note",
+                "Title My note  bear://x-callback-url/open-note?title=My%20note",
                 "Vault My vault/sub/note Part b",
                 "Vault V/sub/note  c",
             ]
@@ -364,7 +367,9 @@ mod tests {
     }
 
     #[test]
-    fn links_in_values_of_properties_are_read() {
-        assert_eq!(shown(&in_value("[[One]], [[Two|2]] and [[broken", 3)), ["Name One  One", "Name Two  2"]);
+    fn links_in_front_matter_are_read_with_their_lines() {
+        let links = in_front_matter("---\nup: [[One]]\nsee: \"[[Two|2]]\"\nbad: [[broken\n---\n");
+        assert_eq!(shown(&links), ["Name One  One", "Name Two  2"]);
+        assert_eq!([links[0].line, links[1].line], [2, 3]);
     }
 }
