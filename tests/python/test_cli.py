@@ -456,7 +456,7 @@ def test_every_exit_code_of_an_error_class_is_documented() -> None:
 
 def command_paths() -> list[tuple[str, ...]]:
     """Every command with what leads to it; `bench` has a help of its own."""
-    context = click.Context(bearsearch)
+    context = click.Context(bearsearch, **bearsearch.context_settings)
     paths: list[tuple[str, ...]] = []
     for name in COMMANDS:
         command = bearsearch.get_command(context, name)

@@ -1,6 +1,7 @@
 """The interactive search, driven by Textual's own pilot: what it shows while a person types, and what its keys do."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from bearsearch.errors import UsageError
 from bearsearch.service import Index
 from bearsearch.ui import opening
 from bearsearch.ui.app import SearchApp, SearchField
-from bearsearch.ui.preview import Preview
+from bearsearch.ui.preview import Preview, telling, whole
 
 EVERYTHING = Filters(tags=(), any_tags=(), sources=(), after=None, before=None, archived=False)
 
@@ -111,6 +112,19 @@ def test_the_passage_of_a_long_note_is_brought_into_view_and_cannot_drive_the_te
         assert preview(app).scroll_offset.y < first
 
     play(index, scene)
+
+
+def marks_in(line: str, *words: str) -> list[str]:
+    """What would be marked of a line, by the pattern that the preview makes of words."""
+    pattern = "|".join(whole(word) for word in telling(words))
+    return [found[0] for found in re.finditer(pattern, line, re.IGNORECASE)]
+
+
+def test_words_are_marked_whole_and_short_ones_only_when_there_is_no_other() -> None:
+    assert marks_in("Nothing in the starter", "the", "I", "in", "starter") == ["starter"]
+    assert marks_in("Nothing in it", "in", "it") == ["in", "it"]
+    assert marks_in("東京都の豆腐", "東京", "豆腐") == ["東京", "豆腐"]
+    assert marks_in("a C++ template", "C++") == ["C++"]
 
 
 def test_arrows_choose_another_note_and_the_field_keeps_the_keyboard(index: Index) -> None:

@@ -17,13 +17,35 @@ from textual.widgets import TextArea
 
 from bearsearch.render.visible import for_terminal
 
-__all__ = ["Preview"]
+__all__ = ["Preview", "telling", "whole"]
 
 _HEADING = re.compile(r"#{1,6} ")
 _TAG = re.compile(r"(?<!\S)#[^\s#][^\s]*")
 _LINK = re.compile(r"\[\[[^\]\n]+\]\]|\[[^\]\n]*\]\([^)\n]+\)|\bhttps?://\S+")
 _CODE = re.compile(r"`[^`\n]+`")
 _LEAD = re.compile(r"\s*(?:[-*+]|\d+[.)]|>)(?= )")
+
+
+_SHORT = 4
+"""Letters below which a word is marked only when all of the query's are so short: "the" stands on every line."""
+
+_LAST_SPACED = "\u0e00"
+"""From here on (Thai, then CJK) scripts put no spaces between words, so a word is marked inside others, too."""
+
+
+def telling(words: Iterable[str]) -> list[str]:
+    """The words that say what was looked for, longest first, so that a long one goes before its beginning."""
+    ordered = sorted(words, key=len, reverse=True)
+    if ordered and len(ordered[0]) >= _SHORT:
+        return [word for word in ordered if len(word) >= _SHORT or word[0] >= _LAST_SPACED]
+    return ordered
+
+
+def whole(word: str) -> str:
+    """A pattern for a word that is not a part of another one."""
+    before = r"(?<!\w)" if word[0].isalnum() and word[0] < _LAST_SPACED else ""
+    behind = r"(?!\w)" if word[-1].isalnum() and word[-1] < _LAST_SPACED else ""
+    return f"{before}{re.escape(word)}{behind}"
 
 
 class Preview(TextArea):
@@ -49,7 +71,7 @@ class Preview(TextArea):
             line: The line to bring into view, from 1.
         """
         self._passage = range(passage[0] - 1, passage[1]) if passage else range(0)
-        alternatives = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+        alternatives = "|".join(whole(word) for word in telling(words))
         self._words = re.compile(alternatives, re.IGNORECASE) if alternatives else None
         self.load_text(for_terminal(text))
         self.call_after_refresh(self._bring_into_view, line - 1)
