@@ -1,9 +1,131 @@
-//! Several rankings become one list. Numbers only: no database, no text.
+//! What two retrievers found becomes one list: by ranks alone, or by how much of what is possible each of them saw in a
+//! note. Numbers only: no database, no text. `docs/adr/0010-fusion.md` has the measurements.
 
 use std::collections::HashMap;
 
+use crate::{bm25::Scored, vector::dot};
+
 /// The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 pub const RRF_K: f64 = 60.0;
+
+/// How lists become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fusion {
+    /// A weighted mean of shares ([`Weights`]).
+    #[default]
+    Share,
+    /// Reciprocal ranks, k = 60.
+    Rrf,
+}
+
+impl Fusion {
+    /// The word that people use for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Rrf => "rrf",
+        }
+    }
+
+    /// The fusion that [`as_str`](Self::as_str) spells `word`.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Share, Self::Rrf].into_iter().find(|fusion| fusion.as_str() == word)
+    }
+}
+
+/// The vector leg's weight where nothing speaks against it; the text leg has the rest.
+const VECTOR_WEIGHT: f64 = 0.6;
+/// How fast an embedding that is near to everything loses its weight.
+const GENERIC: i32 = 3;
+/// How fast an embedding of words that its model hardly knows loses its weight.
+const FLUENCY: f64 = 0.75;
+/// A note without a vector has this part of its text share: what notes with the same words usually have.
+const UNSEEN: f64 = 0.5;
+
+/// What a cosine of one query's embedding means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Meaning {
+    /// Cosine that the model gives to texts which have nothing to do with each other.
+    pub floor: f64,
+    /// Mean cosine of the query to the passages of the library.
+    pub background: f64,
+    /// How well the model's vocabulary covers the query, in [0, 1].
+    pub fluency: f64,
+}
+
+impl Meaning {
+    /// A cosine as a share of what is possible, in [0, 1].
+    pub fn share(&self, cosine: f64) -> f64 {
+        ((cosine - self.floor) / (1.0 - self.floor).max(f64::EPSILON)).clamp(0.0, 1.0)
+    }
+
+    /// How the two legs weigh. An embedding that is near to all passages alike says little about any of them, and so does
+    /// one whose words the model does not know: a query in a language it never learned is both.
+    pub fn weights(&self) -> Weights {
+        Weights { text: 1.0 - VECTOR_WEIGHT, vector: VECTOR_WEIGHT * self.trust() }
+    }
+
+    /// How far the embedding says what the query means, in [0, 1].
+    pub fn trust(&self) -> f64 {
+        (1.0 - self.share(self.background)).powi(GENERIC) * self.fluency.clamp(0.0, 1.0).powf(FLUENCY)
+    }
+}
+
+/// What the legs' shares are multiplied with. They need not add up to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// Of the text leg.
+    pub text: f64,
+    /// Of the vector leg.
+    pub vector: f64,
+}
+
+impl Weights {
+    /// The weighted mean of a note's shares, in [0, 1]. `vector` is None for a note that has no embedding yet.
+    pub fn mean(&self, text: f64, vector: Option<f64>) -> f64 {
+        let vector = vector.unwrap_or(text * UNSEEN);
+        (self.text * text + self.vector * vector) / (self.text + self.vector).max(f64::EPSILON)
+    }
+}
+
+/// How much a document holds of what a query's words could give, in [0, 1].
+///
+/// BM25 over its bound, times the root of the share of words that are there at all: a note that has half the words often
+/// is not what a note is that has them all once. Without the root, notes that match only the common words of a question
+/// bury what its meaning found.
+pub fn text_share(scored: &Scored) -> f64 {
+    f64::from(scored.share) * f64::from(scored.coverage).sqrt()
+}
+
+/// Notes that lend each other: those at the top of the list.
+pub const NEIGHBOURHOOD: usize = 30;
+/// Neighbours that count.
+const NEIGHBOURS: usize = 5;
+/// What the neighbours' mean weighs beside a note's own score.
+const NEIGHBOUR_WEIGHT: f64 = 0.25;
+
+/// Scores of notes after each was moved a little towards those that are near to it in meaning: what answers a question
+/// tends to stand together (score regularization: Diaz, CIKM 2005).
+///
+/// `vectors` are unit vectors, one for each score; an empty one has no neighbours.
+pub fn with_neighbours(scores: &[f64], vectors: &[Vec<f32>]) -> Vec<f64> {
+    let moved = |(place, own): (usize, &f64)| {
+        let mut near: Vec<(f64, f64)> = vectors
+            .iter()
+            .zip(scores)
+            .enumerate()
+            .filter(|(other, _)| *other != place)
+            .map(|(_, (vector, score))| (dot(&vectors[place], vector), *score))
+            .filter(|(nearness, _)| *nearness > 0.0)
+            .collect();
+        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        near.truncate(NEIGHBOURS);
+        let weight: f64 = near.iter().map(|(nearness, _)| nearness).sum();
+        let mean = near.iter().map(|(nearness, score)| nearness * score).sum::<f64>() / weight;
+        if weight > 0.0 { (1.0 - NEIGHBOUR_WEIGHT) * own + NEIGHBOUR_WEIGHT * mean } else { *own }
+    };
+    scores.iter().enumerate().map(moved).collect()
+}
 
 /// One retriever's list: documents with its own scores, best first, and how much its vote counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +206,52 @@ mod tests {
         let twice = reciprocal_rank(&[ranking(&[(1, 5.0), (1, 4.0), (2, 3.0)])], RRF_K);
         let once = reciprocal_rank(&[ranking(&[(1, 5.0), (2, 3.0)])], RRF_K);
         assert_eq!(twice, once);
+    }
+
+    fn plain(background: f64, fluency: f64) -> Weights {
+        Meaning { floor: 0.0, background, fluency }.weights()
+    }
+
+    #[test]
+    fn a_cosine_is_a_share_of_what_lies_above_the_models_floor() {
+        let meaning = Meaning { floor: 0.7, background: 0.7, fluency: 1.0 };
+        assert!((meaning.share(0.85) - 0.5).abs() < 1e-12);
+        assert_eq!(meaning.share(0.6), 0.0);
+        assert!((meaning.share(1.0) - 1.0).abs() < 1e-12);
+        assert_eq!(meaning.weights(), plain(0.0, 1.0));
+    }
+
+    #[test]
+    fn an_embedding_that_is_near_to_everything_or_hardly_read_weighs_less() {
+        let all = plain(0.0, 1.0);
+        assert!(all.vector > plain(0.2, 1.0).vector && plain(0.2, 1.0).vector > plain(0.5, 1.0).vector);
+        assert!(all.vector > plain(0.0, 0.5).vector);
+        assert_eq!(plain(0.0, 0.0).vector, 0.0);
+        assert_eq!(all.text, plain(0.5, 0.1).text);
+    }
+
+    #[test]
+    fn the_words_of_a_question_that_match_common_words_do_not_bury_what_its_meaning_found() {
+        // A note that holds two common words of eight, against one that says the same in other words.
+        let words = text_share(&Scored { score: 3.0, share: 0.2, coverage: 0.25 });
+        assert!(plain(0.05, 1.0).mean(words, Some(0.1)) < plain(0.05, 1.0).mean(0.0, Some(0.35)));
+    }
+
+    #[test]
+    fn a_note_with_every_word_is_not_buried_by_notes_that_are_vaguely_near() {
+        let words = text_share(&Scored { score: 20.0, share: 0.7, coverage: 1.0 });
+        assert!(plain(0.05, 1.0).mean(words, Some(0.15)) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
+        assert!(plain(0.05, 1.0).mean(words, None) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
+    }
+
+    #[test]
+    fn a_note_between_good_ones_is_lifted_and_one_apart_is_not() {
+        let along = |x: f32| vec![x, (1.0 - x * x).sqrt()];
+        let vectors = [along(1.0), along(0.98), along(0.95), along(0.0), Vec::new()];
+        let moved = with_neighbours(&[0.8, 0.7, 0.4, 0.4, 0.4], &vectors);
+        assert!(moved[2] > 0.4 && moved[2] > moved[3]);
+        assert_eq!(moved[4], 0.4);
+        assert_eq!(with_neighbours(&[0.5], &[along(1.0)]), [0.5]);
     }
 
     fn lists() -> impl Strategy<Value = Vec<Ranking>> {

@@ -1,19 +1,21 @@
-//! The legs that read words: BM25 over whole words and their forms, trigrams for parts of words, and a plain scan as the last
-//! resort.
+//! The legs that read words: BM25 over whole words and their forms, and a plain scan as the last resort.
 //!
-//! Which leg runs is decided in `search`; what is kept in memory between queries is `lexicon`'s.
+//! Which leg runs is decided in `search`; what is kept in memory between queries is `lexicon`'s; words that the index does
+//! not hold are `despite`'s.
 
 use std::{collections::HashSet, sync::Arc};
 
-use rusqlite::{Connection, params_from_iter, types::Value};
+use rusqlite::{Connection, params_from_iter};
 
 use crate::{
-    bm25::{self, Group},
+    bm25::{self, Group, Scored, Scorer},
+    despite::{self, Correction},
     error::Result,
     lexicon::{Form, Generation},
     names::fold,
     query::{self, Query},
     scope::Scope,
+    script::counts_by_character,
     tokenizer::{EXACT, Mode, tokenize},
 };
 
@@ -34,12 +36,16 @@ pub struct ChunkHit {
 /// One word, phrase or beginning that a query looks for, in terms of the index.
 #[derive(Debug, Clone)]
 pub struct Wanted {
+    /// The word as the tokenizer makes it, or the phrase as it was typed.
+    pub word: String,
     /// The terms that stand for it; empty for phrases and beginnings.
     pub forms: Arc<[Form]>,
-    /// The FTS5 expression of a phrase or a beginning.
-    pub expression: Option<String>,
+    /// FTS5 expressions that stand for it, with their weights: phrases, beginnings, what a misspelt word may mean.
+    pub expressions: Vec<(String, f32)>,
     /// Multiplies what it adds to a score.
     pub boost: f32,
+    /// Whether a person asked for it, so that a note without it lacks something.
+    pub is_needed: bool,
     /// The terms to highlight, and whether longer ones that begin so are meant.
     pub shown: Vec<(String, bool)>,
 }
@@ -59,105 +65,149 @@ pub fn wanted(conn: &Connection, index: &Generation, query: &Query) -> Result<Ve
             let last = tokens.len().saturating_sub(1);
             let shown =
                 tokens.into_iter().enumerate().map(|(place, token)| (token.0, term.prefix && place == last)).collect();
-            wanted.push(Wanted { forms: Arc::new([]), expression: Some(query::expression(&term)), boost: 1.0, shown });
+            wanted.push(Wanted {
+                expressions: vec![(query::expression(&term), 1.0)],
+                word: term.text,
+                forms: Arc::new([]),
+                boost: 1.0,
+                is_needed: true,
+                shown,
+            });
             continue;
         }
         for (token, colocated, prefix) in tokens {
             if !seen.insert(token.clone()) {
                 continue;
             }
-            let boost = if colocated { WIDER_BOOST } else { 1.0 };
-            let expression = prefix.then(|| format!("{} *", exact(&token)));
+            let expressions = if prefix { vec![(format!("{} *", exact(&token)), 1.0)] } else { Vec::new() };
             let forms = if prefix { Arc::new([]) } else { index.forms(conn, &token)? };
             let shown = match prefix {
-                true => vec![(token, true)],
+                true => vec![(token.clone(), true)],
                 false => forms.iter().map(|form| (form.term.clone(), false)).collect(),
             };
-            wanted.push(Wanted { forms, expression, boost, shown });
+            wanted.push(Wanted {
+                forms,
+                expressions,
+                boost: if colocated { WIDER_BOOST } else { 1.0 },
+                // Cutting a run of such a script makes grams that no writer had in mind.
+                is_needed: !colocated && !token.chars().any(counts_by_character),
+                shown,
+                word: token,
+            });
         }
     }
     Ok(wanted)
 }
 
-/// What the text leg found.
-#[derive(Debug, Default)]
-pub struct WordHits {
-    /// The best chunk of each document, best document first; the score is the document's.
-    pub hits: Vec<ChunkHit>,
-    /// The score that a document could have at most.
-    pub bound: f64,
+/// What the text leg knows of one query: enough to score any document.
+#[derive(Debug)]
+pub struct Words {
+    index: Arc<Generation>,
+    wanted: Vec<Wanted>,
+    groups: Vec<Group>,
+    /// What was looked for instead of words that the index does not hold.
+    pub corrections: Vec<Correction>,
 }
 
-/// The best `limit` documents in scope by BM25 over whole documents.
-///
-/// # Errors
-/// [`Error::Sqlite`](crate::error::Error::Sqlite); a damaged full-text table is one.
-pub fn words(
-    conn: &Connection,
-    index: &Generation,
-    wanted: &[Wanted],
-    scope: &Scope,
-    limit: usize,
-) -> Result<WordHits> {
-    let mut groups = Vec::with_capacity(wanted.len());
-    for want in wanted {
-        let mut terms = Vec::with_capacity(want.forms.len());
-        for form in want.forms.iter() {
-            terms.push((index.postings(conn, &exact(&form.term))?, form.weight));
+impl Words {
+    /// Reads where the words of a query stand; `None` when it looks for none.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite); a damaged full-text table is one.
+    pub fn read(conn: &Connection, index: &Arc<Generation>, query: &Query) -> Result<Option<Self>> {
+        let wanted = wanted(conn, index, query)?;
+        if wanted.is_empty() {
+            return Ok(None);
         }
-        if let Some(expression) = &want.expression {
-            terms.push((index.postings(conn, expression)?, 1.0));
-        }
-        groups.push(Group { terms, boost: want.boost });
+        let groups = wanted.iter().map(|want| group(conn, index, want)).collect::<Result<_>>()?;
+        Ok(Some(Self { index: Arc::clone(index), wanted, groups, corrections: Vec::new() }))
     }
-    let scored = bm25::score(&groups, &index.lengths());
-    let mut members = scope.members(conn)?;
-    let mut best = Vec::new();
-    for (document, score) in scored.documents {
-        if best.len() >= limit {
-            break;
+
+    /// Looks also for what unknown words may mean, if the best document holds too little of the query without them.
+    /// Returns whether anything was looked for.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite); a damaged full-text table is one.
+    pub fn read_despite(&mut self, conn: &Connection) -> Result<bool> {
+        let unknown: Vec<usize> = (0..self.groups.len()).filter(|place| self.groups[*place].is_unknown()).collect();
+        let mut found = false;
+        for place in unknown {
+            let Some(correction) = despite::correct(conn, &self.index, &self.wanted[place])? else { continue };
+            let want = &mut self.wanted[place];
+            (want.expressions, want.shown) = (correction.expressions, correction.shown);
+            want.boost *= correction.boost;
+            self.groups[place] = group(conn, &self.index, want)?;
+            self.corrections.push(correction.said);
+            found = true;
         }
-        if let Some((id, _)) = index.ids(document, 0)
-            && members.hold(id)?
-        {
-            best.push((document, score));
-        }
+        Ok(found)
     }
-    let documents: Vec<u32> = best.iter().map(|entry| entry.0).collect();
-    let chunks = bm25::best_chunks(&groups, &scored.idf, &documents);
-    let hit = |((document, score), chunk): ((u32, f32), u32)| {
-        let (document_id, chunk_id) = index.ids(document, chunk)?;
-        Some(ChunkHit { document_id, chunk_id, score: f64::from(score) })
-    };
-    let hits = best.into_iter().zip(chunks).filter_map(hit).collect();
-    Ok(WordHits { hits, bound: f64::from(scored.bound) })
+
+    /// The best `limit` documents in scope by BM25 over whole documents, each with its best chunk, best first.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn best(&self, conn: &Connection, scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
+        let scorer = self.scorer();
+        let mut members = scope.members(conn)?;
+        let best = scorer.top(limit, |place| match self.index.ids(place, 0) {
+            Some((id, _)) => members.hold(id),
+            None => Ok(false),
+        })?;
+        let documents: Vec<u32> = best.iter().map(|entry| entry.0).collect();
+        let chunks = bm25::best_chunks(&self.groups, scorer.idf(), &documents);
+        let hit = |((document, score), chunk): ((u32, f32), u32)| {
+            let (document_id, chunk_id) = self.index.ids(document, chunk)?;
+            Some(ChunkHit { document_id, chunk_id, score: f64::from(score) })
+        };
+        Ok(best.into_iter().zip(chunks).filter_map(hit).collect())
+    }
+
+    /// What one document holds of the query.
+    pub fn scored(&self, scorer: &Scorer<'_>, document_id: i64) -> Scored {
+        self.index.place(document_id).map_or_else(Scored::default, |place| scorer.scored(place))
+    }
+
+    /// Scores documents by what the query's words are worth.
+    pub fn scorer(&self) -> Scorer<'_> {
+        Scorer::new(&self.groups, self.index.lengths())
+    }
+
+    /// The terms to highlight.
+    pub fn shown(&self) -> impl Iterator<Item = (String, bool)> {
+        self.wanted.iter().flat_map(|want| want.shown.iter().cloned())
+    }
+
+    /// The words that a person typed, each with the number of documents that hold it or one of its forms.
+    pub fn typed(&self) -> impl Iterator<Item = (&str, usize)> {
+        let typed = self.wanted.iter().zip(&self.groups).filter(|(want, _)| want.boost > WIDER_BOOST);
+        typed.map(|(want, group)| (want.word.as_str(), group.documents()))
+    }
+
+    /// Those of the typed words that a chunk holds in its heading or body.
+    pub fn held_by(&self, document_id: i64, chunk_id: i64) -> Vec<&str> {
+        let Some(place) = self.index.place(document_id) else { return Vec::new() };
+        let Some((_, first)) = self.index.ids(place, 0) else { return Vec::new() };
+        let chunk = u32::try_from(chunk_id - first).unwrap_or(u32::MAX);
+        let typed = self.wanted.iter().zip(&self.groups).filter(|(want, _)| want.boost > WIDER_BOOST);
+        typed.filter(|(_, group)| group.stands_in(place, chunk)).map(|(want, _)| want.word.as_str()).collect()
+    }
+}
+
+fn group(conn: &Connection, index: &Generation, want: &Wanted) -> Result<Group> {
+    let mut terms = Vec::with_capacity(want.forms.len() + want.expressions.len());
+    for form in want.forms.iter() {
+        terms.push((index.postings(conn, &exact(&form.term))?, form.weight));
+    }
+    for (expression, weight) in &want.expressions {
+        terms.push((index.postings(conn, expression)?, *weight));
+    }
+    Ok(Group { terms, boost: want.boost, is_needed: want.is_needed })
 }
 
 /// The FTS5 expression for one term of the index, as it stands.
-fn exact(term: &str) -> String {
+pub fn exact(term: &str) -> String {
     format!("\"{EXACT}{}\"", term.replace('"', "\"\""))
-}
-
-/// The best `limit` chunks in scope for an FTS5 expression over parts of words of three letters or more, best first.
-///
-/// # Errors
-/// [`Error::Sqlite`](crate::error::Error::Sqlite); a damaged full-text table is one.
-pub fn trigrams(conn: &Connection, expression: &str, scope: &Scope, limit: usize) -> Result<Vec<ChunkHit>> {
-    // FTS5's bm25() is negative, best lowest. The row id breaks ties, so that equal scores keep their order.
-    let sql = format!(
-        "SELECT c.document_id, c.id, bm25(trigrams, 4.0, 1.0) AS cost FROM trigrams
-         CROSS JOIN chunks c ON c.id = trigrams.rowid CROSS JOIN documents d ON d.id = c.document_id
-         WHERE trigrams MATCH ? AND {} ORDER BY cost, c.id LIMIT ?",
-        scope.condition()
-    );
-    let mut statement = conn.prepare_cached(&sql)?;
-    let parameters = std::iter::once(Value::Text(expression.to_owned()))
-        .chain(scope.parameters().iter().cloned())
-        .chain(std::iter::once(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))));
-    let rows = statement.query_map(params_from_iter(parameters), |row| {
-        Ok(ChunkHit { document_id: row.get(0)?, chunk_id: row.get(1)?, score: -row.get::<_, f64>(2)? })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Chunks in scope that hold words as parts of their title or text, case-folded; those with more of the words first.

@@ -11,11 +11,14 @@ use std::{
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::{
-    bm25::{Lengths, Postings},
+    bm25::{Lengths, MIN_WORDS, Postings},
+    embeddings::ModelRow,
     error::Result,
     ffi::fts5::RECORD_BYTES,
     forms::Word,
     store::{meta, set_meta},
+    typo::Vocabulary,
+    vector,
 };
 
 /// Most bytes of postings that are kept; beyond it all are dropped and read again when needed.
@@ -23,8 +26,9 @@ const MAX_POSTINGS_BYTES: usize = 64 << 20;
 /// Most forms that one word is looked for in, the heaviest first.
 const MAX_FORMS: usize = 32;
 /// How much an occurrence in the title, the heading path, the body and the tags counts. The title and the headings
-/// usually stand in the body, too.
-const FIELD_WEIGHTS: [f32; 4] = [1.0, 0.5, 1.0, 1.0];
+/// usually stand in the body, too. A title that counts twice is worth .014 on a collection whose texts do not repeat it, and
+/// changes the others by at most .003.
+const FIELD_WEIGHTS: [f32; 4] = [2.0, 0.5, 1.0, 1.0];
 
 /// The memory of one open index. Cheap to make; filled by queries.
 #[derive(Debug, Default)]
@@ -74,13 +78,20 @@ pub struct Generation {
     number: i64,
     /// Row ids of the documents, in the order of their first chunks.
     documents: Vec<i64>,
+    /// The same with their places, by row id.
+    places: Vec<(i64, u32)>,
     /// Row ids of their first chunks, ascending; the chunks of a document follow each other.
     first_chunks: Vec<i64>,
     words: Vec<u32>,
     mean_words: f32,
     forms: Mutex<HashMap<String, Arc<[Form]>>>,
     postings: Mutex<PostingsCache>,
+    vocabulary: Mutex<Option<Arc<Vocabulary>>>,
+    mean_vector: Mutex<Option<MeanVector>>,
 }
+
+/// A mean with the model and the last row that it was made of.
+type MeanVector = ((i64, i64), Arc<[f32]>);
 
 /// A term of the index that stands for a word of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,22 +114,27 @@ impl Generation {
             "SELECT id, first_chunk, words FROM documents WHERE first_chunk IS NOT NULL ORDER BY first_chunk",
         )?;
         let mut rows = statement.query([])?;
-        let (mut documents, mut first_chunks, mut words) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut documents, mut first_chunks, mut words): (Vec<i64>, Vec<i64>, Vec<u32>) = Default::default();
         while let Some(row) = rows.next()? {
             documents.push(row.get(0)?);
             first_chunks.push(row.get(1)?);
-            words.push(row.get::<_, u32>(2)?);
+            words.push(row.get::<_, u32>(2)?.max(MIN_WORDS));
         }
         let total: u64 = words.iter().map(|&words| u64::from(words)).sum();
         let mean_words = (total as f32 / words.len().max(1) as f32).max(1.0);
+        let mut places: Vec<(i64, u32)> = documents.iter().copied().zip(0..).collect();
+        places.sort_unstable();
         Ok(Self {
             number,
             documents,
+            places,
             first_chunks,
             words,
             mean_words,
             forms: Mutex::default(),
             postings: Mutex::default(),
+            vocabulary: Mutex::default(),
+            mean_vector: Mutex::default(),
         })
     }
 
@@ -135,6 +151,12 @@ impl Generation {
     /// Lengths of all documents.
     pub fn lengths(&self) -> Lengths<'_> {
         Lengths { words: &self.words, mean: self.mean_words }
+    }
+
+    /// Place of the document with this row id, if it has chunks.
+    pub fn place(&self, document_id: i64) -> Option<u32> {
+        let found = self.places.binary_search_by_key(&document_id, |entry| entry.0);
+        found.ok().map(|at| self.places[at].1)
     }
 
     /// Row ids of a document and of one of its chunks, by their places.
@@ -155,6 +177,47 @@ impl Generation {
         let forms: Arc<[Form]> = find_forms(conn, term)?.into();
         self.forms.lock().unwrap_or_else(PoisonError::into_inner).insert(term.to_owned(), Arc::clone(&forms));
         Ok(forms)
+    }
+
+    /// Whether a term of the index begins with `beginning` and is longer.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn begins_a_term(&self, conn: &Connection, beginning: &str) -> Result<bool> {
+        let mut statement = conn.prepare_cached("SELECT term FROM words_vocabulary WHERE term > ?1 LIMIT 1")?;
+        let next: Option<String> = statement.query_row([beginning], |row| row.get(0)).optional()?;
+        Ok(next.is_some_and(|term| term.starts_with(beginning)))
+    }
+
+    /// The words of the index, for finding what a misspelt one may mean.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn vocabulary(&self, conn: &Connection) -> Result<Arc<Vocabulary>> {
+        let mut known = self.vocabulary.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref() {
+            return Ok(Arc::clone(known));
+        }
+        let mut statement = conn.prepare_cached("SELECT term, doc FROM words_vocabulary")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)))?;
+        let vocabulary = Arc::new(Vocabulary::new(rows.collect::<rusqlite::Result<Vec<_>>>()?));
+        *known = Some(Arc::clone(&vocabulary));
+        Ok(vocabulary)
+    }
+
+    /// The mean of the model's vectors, kept as long as none is added; empty when there are none.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`](crate::error::Error::Sqlite).
+    pub fn mean_vector(&self, conn: &Connection, model: &ModelRow) -> Result<Arc<[f32]>> {
+        let key = (model.id, vector::last_id(conn, model)?);
+        let mut known = self.mean_vector.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, mean)) = known.as_ref().filter(|(of, _)| *of == key) {
+            return Ok(Arc::clone(mean));
+        }
+        let mean: Arc<[f32]> = vector::mean(conn, model, key.1)?.into();
+        *known = Some((key, Arc::clone(&mean)));
+        Ok(mean)
     }
 
     /// Where the matches of an FTS5 expression stand.

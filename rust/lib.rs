@@ -5,6 +5,8 @@
 
 pub mod bm25;
 pub mod chunk;
+pub mod confidence;
+pub mod despite;
 pub mod documents;
 pub mod embeddings;
 pub mod error;

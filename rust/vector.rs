@@ -17,6 +17,9 @@ use crate::{
 /// Vectors that a scan measures one by one in about 0.1 ms (384 dimensions).
 const UNQUANTIZED: i64 = 1024;
 
+/// Vectors that stand for all where a mean is asked for: its error is then a hundredth of a typical cosine's spread.
+const SAMPLE: i64 = 512;
+
 /// What a scan reads in place of the vectors themselves (docs/adr/0003).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Codec {
@@ -214,6 +217,71 @@ fn in_scope(
         }
     }
     Ok(hits)
+}
+
+/// Embeddings of the texts of chunks, in the order of `chunk_ids`; empty for one that has none yet.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn of_chunks(conn: &Connection, model: &ModelRow, chunk_ids: &[i64]) -> Result<Vec<Vec<f32>>> {
+    let sql = format!(
+        "SELECT e.embedding FROM chunks c JOIN {} e ON e.id = c.text_id WHERE c.id = ?1",
+        schema::embeddings_table(model.id)
+    );
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut embedding = |id: &i64| {
+        let found = statement.query_row([id], |row| Ok(floats(row.get_ref(0)?.as_blob()?))).optional()?;
+        Ok(found.unwrap_or_default())
+    };
+    chunk_ids.iter().map(&mut embedding).collect()
+}
+
+/// The mean of vectors of the model, of a sample where there are many; empty when there are none.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn mean(conn: &Connection, model: &ModelRow, last_id: i64) -> Result<Vec<f32>> {
+    let table = schema::embeddings_table(model.id);
+    let mut statement =
+        conn.prepare_cached(&format!("SELECT id, embedding FROM {table} WHERE id >= ?1 ORDER BY id LIMIT 1"))?;
+    let mut sum = vec![0f32; model.dim];
+    let (mut count, mut next) = (0u32, 1i64);
+    while next <= last_id {
+        let row = statement.query_row([next], |row| Ok((row.get::<_, i64>(0)?, floats(row.get_ref(1)?.as_blob()?))));
+        let Some((id, vector)) = row.optional()? else { break };
+        sum.iter_mut().zip(&vector).for_each(|(sum, value)| *sum += value);
+        count += 1;
+        next = (id + 1).max(next + last_id / SAMPLE);
+    }
+    sum.iter_mut().for_each(|value| *value /= count.max(1) as f32);
+    Ok(if count == 0 { Vec::new() } else { sum })
+}
+
+/// The largest row id among the model's vectors, 0 when there are none: it grows when vectors are added.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn last_id(conn: &Connection, model: &ModelRow) -> Result<i64> {
+    let sql = format!("SELECT coalesce(max(id), 0) FROM {}", schema::embeddings_table(model.id));
+    Ok(conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The inner product: the cosine of unit vectors.
+pub fn dot(left: &[f32], right: &[f32]) -> f64 {
+    // Eight sums side by side: the compiler may not reorder one sum of floats, and so could not use wide registers.
+    let mut sums = [0f32; 8];
+    let (left, right) = (left.chunks_exact(8), right.chunks_exact(8));
+    let rest: f32 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in left.zip(right) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    f64::from(sums.iter().sum::<f32>() + rest)
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
 fn distinct_documents(hits: &[ChunkHit]) -> usize {

@@ -26,9 +26,11 @@ class FilterOptions(TypedDict):
 
 @type_check_only
 class SearchOptions(FilterOptions):
-    queries: list[tuple[str, NDArray[np.float32] | None]]
+    queries: list[tuple[str, NDArray[np.float32] | None, float]]
     mode: str
+    fusion: str
     limit: int
+    floor: float
     fingerprint: str | None
     no_embedding: str | None
 
@@ -78,6 +80,7 @@ class SourceDict(TypedDict):
     hidden: int
     last_sync_at_ms: int | None
     error: str | None
+    exclude: list[str]
 
 @type_check_only
 class ModelDict(TypedDict):
@@ -113,10 +116,14 @@ class NoteDict(DocumentDict):
 @type_check_only
 class HitDict(DocumentDict):
     score: float
+    confidence: float | None
     text_rank: int | None
     vector_rank: int | None
     bm25: float | None
     cosine: float | None
+    text_share: float | None
+    vector_share: float | None
+    words: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -139,6 +146,10 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    understood: list[str]
+    words: list[tuple[str, int]]
+    corrections: list[tuple[str, list[str]]]
+    elapsed_ms: list[tuple[str, float]]
     hits: list[HitDict]
 
 @type_check_only
@@ -194,6 +205,7 @@ def discard_damaged(path: str) -> None: ...
 class Index:
     def __new__(cls, path: str) -> Index: ...
     def sources(self) -> list[SourceDict]: ...
+    def add_source(self, kind: str, path: str, name: str | None, exclude: list[str] | None) -> str: ...
     def remove_source(self, name: str) -> None: ...
     def sync(self, settings: SyncOptions, progress: Callable[[int, int], object] | None) -> SourceReportDict: ...
     def prune(self) -> None: ...

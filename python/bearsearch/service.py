@@ -1,4 +1,4 @@
-"""The use cases: sync, embed, search, get, list, tags, status. Every door calls this and adds nothing to it.
+"""The use cases: sources, sync, embed, search, get, list, tags, links, status. Every door calls this, adds nothing.
 
 Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine is `bearsearch._core`; models are
 `bearsearch.embedding`, loaded only when a vector is needed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,19 +28,27 @@ from bearsearch.errors import (
     SourceNotFoundError,
     UsageError,
 )
+from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
+    BrokenLinks,
+    Correction,
     Document,
     EmbedReport,
+    Explanation,
     GetResult,
     Hit,
+    HitExplanation,
+    Hubs,
     IndexState,
     IndexStatus,
     Leg,
+    Links,
     ListResult,
     Note,
-    NoteSummary,
     Progress,
+    QueryWord,
     SearchResult,
+    SourceEntry,
     SourceReport,
     SourceStatus,
     SyncReport,
@@ -66,6 +75,12 @@ EMBED_PAGE = 512
 SOURCE_BUSY_TIMEOUT_MS = 5_000
 """How long to wait while Bear saves."""
 
+MAX_LINK_DEPTH = 3
+"""Steps that `links` goes at most: from most notes, three lead to most of a library."""
+
+REMEMBERED_QUERIES = 512
+"""Query embeddings that are kept, for whoever pages or asks again in another mode: less than a megabyte."""
+
 UNLIMITED = 10**9
 """A limit at or above this asks for all notes."""
 
@@ -90,6 +105,31 @@ class _Target:
         self.path = path
         self.name = name
         self.register = register
+
+
+class _Asked(NamedTuple):
+    """What the model makes of a call's queries."""
+
+    fingerprint: str | None = None
+    """Of the model; None when there is no embedding."""
+    embeddings: Sequence[NDArray[np.float32] | None] = ()
+    """One for each query; None for one without words."""
+    fluencies: Sequence[float] = ()
+    """How well the model's vocabulary covers each query, in [0, 1]."""
+    floor: float = 0.0
+    """Cosine of texts that have nothing to do with each other."""
+    reason: str | None = None
+    """Why there is no embedding, as a clause."""
+
+
+class _Options(NamedTuple):
+    """How a search is answered, as the caller wants it."""
+
+    mode: str
+    fusion: str
+    limit: int
+    fresh: bool
+    explain: bool
 
 
 class _Filters(NamedTuple):
@@ -152,6 +192,7 @@ class Index:
         with contextlib.suppress(IndexCorruptError):
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
+        self._asked_before: dict[str, NDArray[np.float32]] = {}
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
@@ -169,6 +210,7 @@ class Index:
             self._background.stop()
             self._background = None
         self._embedder = None
+        self._asked_before = {}
         self._choice = None
         self._opened = None
 
@@ -233,6 +275,79 @@ class Index:
             f"there are no notes to search yet{where}; name a Bear database with --db PATH or a folder of Markdown with"
             " --vault PATH"
         )
+
+    def add_source(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        exclude: Sequence[str] | None = None,
+        progress: ProgressFunction | None = None,
+    ) -> SourceReport:
+        """Registers a Bear database or a folder of Markdown for all later calls, and reads it.
+
+        Adding what is there already reads it again, and gives it the name and the patterns that are named.
+
+        Args:
+            path: The database, or the folder.
+            name: What `in:NAME` and `NAME:ID` call it; None takes it from the path.
+            exclude: Patterns in gitignore syntax that this source leaves out, beside those in the settings; None leaves
+                them as they are.
+            progress: Called with the notes done so far.
+
+        Raises:
+            SourceError: It cannot be read; then it is not registered.
+            UsageError: Another source has the name, a name cannot be used, or a pattern cannot be read.
+        """
+        if name is not None and (not name.strip() or ":" in name or "\n" in name):
+            raise UsageError(f'a source cannot be called "{name}"; a name has letters and no colon')
+        resolved = _absolute(path)
+        kind = _kind_of(resolved)
+        known = {(row["kind"], row["path"]) for row in self._engine.sources()}
+        given = None if exclude is None else [pattern for pattern in exclude if pattern.strip()]
+        added = self._engine.add_source(kind, resolved, name, given)
+        report = self._sync_one(_Target(kind, resolved, name=added, register=True), progress=progress)
+        if report.error is not None:
+            if (kind, resolved) not in known:
+                self._engine.remove_source(added)
+            raise SourceError(report.error)
+        return report
+
+    def remove_source(self, name: str) -> None:
+        """Forgets a source and everything that the index holds of it; the notes themselves are never touched.
+
+        Args:
+            name: Its name, or the path it was added with.
+
+        Raises:
+            UsageError: There is no such source.
+        """
+        found = [row["name"] for row in self._engine.sources() if row["name"] == name]
+        found = found or [row["name"] for row in self._engine.sources() if row["path"] == _absolute(name)]
+        self._engine.remove_source(found[0] if found else name)
+        self._engine.checkpoint()
+
+    def list_sources(self) -> tuple[SourceEntry, ...]:
+        """The registered sources, each compared just now: what is in the index, and what could not be read and why."""
+        entries: list[SourceEntry] = []
+        for row in self._engine.sources():
+            if not row["registered"]:
+                continue
+            target = _Target(row["kind"], row["path"], name=row["name"])
+            report = None if row["kind"] == HANDED_OVER else self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
+            entries.append(
+                SourceEntry(
+                    name=row["name"],
+                    kind=row["kind"],
+                    path=row["path"],
+                    documents=report.documents if report else row["documents"],
+                    exclude=tuple(row["exclude"]),
+                    skipped=report.skipped if report else (),
+                    warnings=report.warnings if report else (),
+                    error=report.error if report else None,
+                )
+            )
+        return tuple(entries)
 
     # ---------------------------------------------------------------- sync
 
@@ -596,6 +711,9 @@ class Index:
         after: date | datetime | None = None,
         before: date | datetime | None = None,
         archived: bool = False,
+        fusion: str = "share",
+        explain: bool = False,
+        fresh: bool = True,
     ) -> SearchResult:
         """Finds notes by word, by meaning and despite typos.
 
@@ -613,6 +731,10 @@ class Index:
             after: Updated on or after this day or moment; a day begins at midnight UTC.
             before: Updated before this day or moment.
             archived: Find notes that their owner put away, too.
+            fusion: How words and meaning become one list: share, by how much of what is possible each of them saw in a
+                note; or rrf, by ranks alone (reciprocal rank fusion, k = 60).
+            explain: Say how the query was read, how long each step took, and why each note stands where it does.
+            fresh: Compare the sources first; False answers from the index as it is.
 
         Raises:
             UsageError: The query is empty, the limit below 1, the mode or a source unknown.
@@ -625,33 +747,35 @@ class Index:
             raise UsageError("the query is empty; give at least one word")
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        options = _Options(mode, fusion, min(limit, UNLIMITED), fresh, explain)
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(
-                queries,
-                mode=mode,
-                limit=min(limit, UNLIMITED),
-                filters=_Filters(tags, any_tags, ids, sources, after, before, archived),
-            )
+            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
 
-    def _search(self, queries: list[str], *, mode: str, limit: int, filters: _Filters) -> SearchResult:
+    def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
-        stale, notices = self._freshen(targets)
-        embeddings: list[NDArray[np.float32] | None] = [None] * len(queries)
-        fingerprint = reason = None
-        if mode in VECTOR_MODES:
-            try:
-                fingerprint, embeddings, reason = self._embed_queries(queries, wait=mode == "vector")
-            except ModelError as error:
-                if mode == "vector":
-                    raise
-                reason = str(error)
+        mode = options.mode
+        clock = _Clock()
+        stale, notices = self._freshen(targets) if options.fresh else (False, [])
+        clock.lap("freshness")
+        asked = self._ask_model(queries, mode=mode)
+        clock.lap("embedding")
+        unread = [None] * len(queries)
         response = self._engine.search(
             {
-                "queries": list(zip((_without_nul(text) for text in queries), embeddings, strict=True)),
+                "queries": list(
+                    zip(
+                        (_without_nul(text) for text in queries),
+                        asked.embeddings or unread,
+                        asked.fluencies or [1.0] * len(queries),
+                        strict=True,
+                    )
+                ),
                 "mode": mode,
-                "limit": limit,
+                "fusion": options.fusion,
+                "floor": asked.floor,
+                "limit": options.limit,
                 "sources": self._source_ids(targets, filters.sources),
                 "tags_all": list(filters.tags),
                 "tags_any": list(filters.any_tags),
@@ -659,10 +783,11 @@ class Index:
                 "updated_from_ms": _to_ms(filters.after),
                 "updated_until_ms": _to_ms(filters.before),
                 "archived": filters.archived,
-                "fingerprint": fingerprint,
-                "no_embedding": reason,
+                "fingerprint": asked.fingerprint,
+                "no_embedding": asked.reason,
             }
         )
+        clock.laps |= dict(response["elapsed_ms"])
         legs = {
             name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()
         }
@@ -672,6 +797,11 @@ class Index:
             notices.append(f"meaning was not searched: {legs['vector'].reason}")
         if legs["text"].reason and mode in {"auto", "hybrid", "fts"}:
             notices.append(f"words were searched without the full-text index: {legs['text'].reason}")
+        corrections = tuple(
+            Correction(typed=typed, searched=tuple(searched)) for typed, searched in response["corrections"]
+        )
+        for correction in corrections:
+            notices.append(f'no note has "{correction.typed}"; searched also for {", ".join(correction.searched)}')
         if response["pending"] and self._background is not None:
             self._background.wake()
             notices.append(f"{response['pending']} passages still wait for an embedding, which is being computed")
@@ -689,7 +819,9 @@ class Index:
                 documents=response["documents"], chunks=response["chunks"], pending=response["pending"], stale=stale
             ),
             total=response["total"],
-            hits=tuple(_hit(rank, hit) for rank, hit in enumerate(response["hits"], 1)),
+            hits=tuple(_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], 1)),
+            corrections=corrections,
+            explanation=_explanation(response, options.fusion, clock.laps) if options.explain else None,
             notices=tuple(notices),
         )
 
@@ -701,10 +833,23 @@ class Index:
         """
         return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
 
-    def _embed_queries(
-        self, queries: list[str], *, wait: bool
-    ) -> tuple[str | None, list[NDArray[np.float32] | None], str | None]:
-        """Fingerprint of the model, one embedding per query, and the reason when there is none.
+    def _ask_model(self, queries: list[str], *, mode: str) -> _Asked:
+        """The queries' embeddings, or the reason why there are none.
+
+        Raises:
+            ModelError: `mode` is vector and no model can be loaded.
+        """
+        if mode not in VECTOR_MODES:
+            return _Asked()
+        try:
+            return self._embed_queries(queries, wait=mode == "vector")
+        except ModelError as error:
+            if mode == "vector":
+                raise
+            return _Asked(reason=str(error))
+
+    def _embed_queries(self, queries: list[str], *, wait: bool) -> _Asked:
+        """The queries' embeddings, or the reason why there are none.
 
         Args:
             queries: What a person typed.
@@ -714,12 +859,12 @@ class Index:
             ModelError: No model can be loaded.
         """
         if not self.settings.semantic:
-            return None, [None] * len(queries), "embeddings are switched off (--no-semantic)"
+            return _Asked(reason="embeddings are switched off (--no-semantic)")
         if self._engine.status()["chunks"] == 0:
-            return None, [None] * len(queries), "the index is empty"
+            return _Asked(reason="the index is empty")
         if self._background is not None and self._embedder is None and not wait and self._find_model().available:
             self._background.wake()
-            return None, [None] * len(queries), "the embedding model is being loaded; ask again in a moment"
+            return _Asked(reason="the embedding model is being loaded; ask again in a moment")
         embedder = self._load_embedder()
         live = self._live_model()
         # With another model a search must not begin to embed the whole library anew; the engine names the mismatch. A
@@ -728,7 +873,22 @@ class Index:
         if same_model and self._background is None:
             self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
-        return embedder.fingerprint, [embedder.embed_query(text) if text.strip() else None for text in texts], None
+        return _Asked(
+            fingerprint=embedder.fingerprint,
+            embeddings=[self._embedded(embedder, text) if text.strip() else None for text in texts],
+            fluencies=[embedder.fluency(text) for text in texts],
+            floor=embedder.floor,
+        )
+
+    def _embedded(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
+        """The embedding of a query; one that was asked lately is not computed again."""
+        known = self._asked_before.get(text)
+        if known is None:
+            known = embedder.embed_query(text)
+            if len(self._asked_before) >= REMEMBERED_QUERIES:
+                self._asked_before = {}
+            self._asked_before[text] = known
+        return known
 
     def _source_ids(self, targets: list[_Target], names: Sequence[str]) -> list[int]:
         ids = self._target_ids(targets)
@@ -814,7 +974,7 @@ class Index:
         options["updated_from_ms"] = _to_ms(after)
         options["updated_until_ms"] = _to_ms(before)
         rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
-        return ListResult(notes=tuple(_summary(row) for row in rows), total=total, notices=tuple(notices))
+        return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
@@ -824,6 +984,93 @@ class Index:
         self._freshen(targets)
         options = self._filters(targets, archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
+
+    # ---------------------------------------------------------------- links
+
+    def links(
+        self,
+        note: str,
+        *,
+        depth: int = 1,
+        direction: Literal["out", "in", "both"] = "both",
+        limit: int = 200,
+        archived: bool = False,
+    ) -> Links | None:
+        """The notes around one note, breadth first along links.
+
+        Args:
+            note: Its id, `SOURCE:ID`, or title.
+            depth: Steps to go, 1 to 3.
+            direction: out follows its links, in those to it, both either.
+            limit: Steps told at most, the nearest first.
+            archived: Archived notes too.
+
+        Returns:
+            What was found; None when no note has the id or title.
+
+        Raises:
+            UsageError: Several notes have the title, or an argument is out of its range.
+        """
+        if not note.strip():
+            raise UsageError("no note is named; give an id or a title")
+        if not 1 <= depth <= MAX_LINK_DEPTH:
+            raise UsageError(f"depth is {depth}; links go 1 to {MAX_LINK_DEPTH} steps")
+        options, notices = self._graph_scope(limit, (), archived=archived)
+        found = self._engine.links(note, depth, direction, options, min(limit, UNLIMITED))
+        roots = found["roots"]
+        if len(roots) > 1:
+            named = ", ".join(f"{row['source']}:{row['id']}" for row in roots[:10])
+            raise UsageError(f'{len(roots)} notes are called "{note}"; name one of them: {named}')
+        if not roots:
+            return None
+        return Links(
+            root=summary(roots[0]),
+            hops=tuple(tuple(link_hop(hop) for hop in hops) for hops in found["hops"]),
+            broken=tuple(broken_link(link) for link in found["broken"]),
+            left_out=found["left_out"],
+            notices=tuple(notices),
+        )
+
+    def orphans(self, *, limit: int = 50, sources: Sequence[str] = (), archived: bool = False) -> ListResult:
+        """Notes that neither link to another note nor are linked to, newest first.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.orphans(options, min(limit, UNLIMITED))
+        return ListResult(notes=tuple(map(summary, found)), total=total, notices=tuple(notices))
+
+    def broken_links(self, *, limit: int = 50, sources: Sequence[str] = (), archived: bool = False) -> BrokenLinks:
+        """Links that lead to no note, in the order of the notes' titles and their lines.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.broken_links(options, min(limit, UNLIMITED))
+        return BrokenLinks(links=tuple(map(broken_link, found)), total=total, notices=tuple(notices))
+
+    def hubs(self, *, limit: int = 20, sources: Sequence[str] = (), archived: bool = False) -> Hubs:
+        """Notes with links, those with most neighbours first.
+
+        Raises:
+            UsageError: The limit is below 1, or a source unknown.
+        """
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found, total = self._engine.hubs(options, min(limit, UNLIMITED))
+        return Hubs(hubs=tuple(map(hub, found)), total=total, notices=tuple(notices))
+
+    def _graph_scope(
+        self, limit: int, sources: Sequence[str], *, archived: bool
+    ) -> tuple[_core.FilterOptions, list_[str]]:
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        _, notices = self._freshen(targets)
+        return self._filters(targets, sources=sources, archived=archived), notices
 
     def status(self) -> IndexStatus:
         """What is indexed, what waits, which model and which kernels run. Compares nothing and loads no model."""
@@ -849,7 +1096,7 @@ class Index:
             model_available=choice.available,
             model_detail=choice.detail,
             vector_backend=facts["vector_backend"],
-            last_full_index_at=_to_datetime(facts["last_full_index_at_ms"]),
+            last_full_index_at=moment(facts["last_full_index_at_ms"]),
             stale=any(row["error"] is not None for row in rows),
             background=self._background.status() if self._background else None,
             sources=tuple(
@@ -859,7 +1106,7 @@ class Index:
                     path=row["path"],
                     documents=row["documents"],
                     hidden=row["hidden"],
-                    last_sync_at=_to_datetime(row["last_sync_at_ms"]),
+                    last_sync_at=moment(row["last_sync_at_ms"]),
                     stale=row["error"] is not None,
                     error=row["error"],
                 )
@@ -934,6 +1181,16 @@ def _without_nul(text: str) -> str:
     return text.replace("\0", " ")
 
 
+def _absolute(path: str | Path) -> str:
+    """The path as the settings make it of `--vault PATH`, so that both name one source: links are not resolved."""
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100
+
+
+def _kind_of(path: str) -> str:
+    """A folder is one of Markdown; a file can only be a database."""
+    return "bear" if Path(path).is_file() else "markdown"
+
+
 def _to_ms(moment: date | datetime | None) -> int | None:
     if moment is None:
         return None
@@ -942,11 +1199,31 @@ def _to_ms(moment: date | datetime | None) -> int | None:
     return round(moment.timestamp() * 1000)
 
 
-def _to_datetime(ms: int | None) -> datetime | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+class _Clock:
+    """Time of the steps of one call, in milliseconds."""
+
+    __slots__ = ("_since", "laps")
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        now = time.perf_counter()
+        self.laps[step] = (now - self._since) * 1000
+        self._since = now
 
 
-def _hit(rank: int, hit: _core.HitDict) -> Hit:
+def _explanation(response: _core.ResponseDict, fusion: str, elapsed_ms: dict[str, float]) -> Explanation:
+    return Explanation(
+        understood=tuple(response["understood"]),
+        fusion=fusion,
+        words=tuple(QueryWord(word=word, documents=documents) for word, documents in response["words"]),
+        elapsed_ms=elapsed_ms,
+    )
+
+
+def _hit(rank: int, hit: _core.HitDict, *, explain: bool = False) -> Hit:
     return Hit(
         rank=rank,
         id=hit["id"],
@@ -954,11 +1231,11 @@ def _hit(rank: int, hit: _core.HitDict) -> Hit:
         source=hit["source"],
         url=hit["url"],
         tags=tuple(hit["tags"]),
-        updated_at=_to_datetime(hit["updated_at_ms"]),
+        updated_at=moment(hit["updated_at_ms"]),
         archived=hit["archived"],
         locked=hit["locked"],
         score=hit["score"],
-        confidence=None,
+        confidence=hit["confidence"],
         text_rank=hit["text_rank"],
         vector_rank=hit["vector_rank"],
         bm25=hit["bm25"],
@@ -969,21 +1246,11 @@ def _hit(rank: int, hit: _core.HitDict) -> Hit:
         total_hits=hit["total_hits"],
         snippet=hit["snippet"],
         highlights=tuple(hit["highlights"]),
-    )
-
-
-def _summary(row: _core.DocumentDict) -> NoteSummary:
-    return NoteSummary(
-        id=row["id"],
-        title=row["title"],
-        source=row["source"],
-        url=row["url"],
-        tags=tuple(row["tags"]),
-        created_at=_to_datetime(row["created_at_ms"]),
-        updated_at=_to_datetime(row["updated_at_ms"]),
-        archived=row["archived"],
-        pinned=row["pinned"],
-        locked=row["locked"],
+        explanation=HitExplanation(
+            text_share=hit["text_share"], vector_share=hit["vector_share"], words=tuple(hit["words"])
+        )
+        if explain
+        else None,
     )
 
 
@@ -999,8 +1266,8 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
         source=row["source"],
         url=row["url"],
         tags=tuple(row["tags"]),
-        created_at=_to_datetime(row["created_at_ms"]),
-        updated_at=_to_datetime(row["updated_at_ms"]),
+        created_at=moment(row["created_at_ms"]),
+        updated_at=moment(row["updated_at_ms"]),
         archived=row["archived"],
         pinned=row["pinned"],
         locked=row["locked"],

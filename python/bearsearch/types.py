@@ -10,19 +10,30 @@ from datetime import datetime
 
 __all__ = [
     "BackgroundStatus",
+    "BrokenLink",
+    "BrokenLinks",
+    "Correction",
     "Document",
     "EmbedReport",
+    "Explanation",
     "GetResult",
     "Hit",
+    "HitExplanation",
+    "Hub",
+    "Hubs",
     "IndexState",
     "IndexStatus",
     "Leg",
+    "LinkHop",
+    "Links",
     "ListResult",
     "Note",
     "NoteSummary",
     "Progress",
+    "QueryWord",
     "SearchResult",
     "SettingValue",
+    "SourceEntry",
     "SourceReport",
     "SourceStatus",
     "SyncReport",
@@ -81,6 +92,52 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What was searched in place of a word that no note holds."""
+
+    typed: str
+    """The word, folded."""
+    searched: tuple[str, ...]
+    """Words that it may be a misspelling of, the likeliest first; or its beginning, as `typed*`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWord:
+    """A word of a query, and how common it is."""
+
+    word: str
+    """The word, folded."""
+    documents: int
+    """Notes that hold it or another form of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How a query was read and answered."""
+
+    understood: tuple[str, ...]
+    """A sentence for each query: what it was taken to ask for."""
+    fusion: str
+    """How the legs' lists became one: share or rrf."""
+    words: tuple[QueryWord, ...]
+    """The words that were looked for."""
+    elapsed_ms: Mapping[str, float]
+    """Time by step: freshness, embedding, text, vector, fusion, evidence. The legs run side by side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitExplanation:
+    """Why a note stands where it does."""
+
+    text_share: float | None
+    """How much of what the query's words could give the note holds, in [0, 1]."""
+    vector_share: float | None
+    """Its nearness in meaning as a share of what is possible, in [0, 1]."""
+    words: tuple[str, ...]
+    """Words of the query that its best passage holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One note that a search found, with its best passage."""
 
@@ -121,6 +178,8 @@ class Hit:
     """An excerpt of the best chunk; empty for locked notes."""
     highlights: tuple[tuple[int, int], ...] = ()
     """Character ranges of `snippet` that match, half-open, in order."""
+    explanation: HitExplanation | None = None
+    """Why it stands here; None unless asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +198,10 @@ class SearchResult:
     total: int
     """Notes found before `limit`."""
     hits: tuple[Hit, ...]
+    corrections: tuple[Correction, ...] = ()
+    """What was searched in place of words that no note holds."""
+    explanation: Explanation | None = None
+    """How the query was read and answered; None unless asked for."""
     notices: tuple[str, ...] = ()
     """Sentences for a person: what waits, what is stale, which leg did not run and what to do."""
 
@@ -197,6 +260,95 @@ class ListResult:
     notes: tuple[NoteSummary, ...]
     total: int
     """Notes that fit, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkHop:
+    """One step along links: all links from one note to another."""
+
+    from_note: str
+    """`SOURCE:ID` of the note that holds the links; pass it to `get` or `links`."""
+    from_title: str
+    to_note: str
+    """`SOURCE:ID` of the note that they lead to."""
+    to_title: str
+    direction: str
+    """out when the walk went along the links, in when it went against them."""
+    text: str
+    """Text that stands for the first link in the note."""
+    heading: str
+    """Heading or `^block` that the first link names; empty for none."""
+    line: int
+    """Line of the first link in `from_note`, from 1."""
+    form: str
+    """How the first link is written: wiki, embed, path, bear or obsidian."""
+    ambiguous: bool
+    """Whether the first link may as well mean another note; then there is a step to each."""
+    count: int
+    """How many links there are from the one note to the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenLink:
+    """A link that leads to no note."""
+
+    from_note: str
+    """`SOURCE:ID` of the note that holds it."""
+    from_title: str
+    target: str
+    """What it names, as written."""
+    text: str
+    heading: str
+    """Heading or `^block` that it names; empty for none."""
+    line: int
+    """Its line, from 1."""
+    form: str
+    """How it is written: wiki, embed, path, bear or obsidian."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The notes around one note, along links."""
+
+    root: NoteSummary
+    hops: tuple[tuple[LinkHop, ...], ...]
+    """By distance from the root, from 1: the steps to notes that no shorter way leads to."""
+    broken: tuple[BrokenLink, ...]
+    """The root's own links that lead nowhere; none when links are followed backwards only."""
+    left_out: int
+    """Steps that were found and are not in `hops`, because of `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenLinks:
+    """Links that lead to no note, by the title of the note that holds them."""
+
+    links: tuple[BrokenLink, ...]
+    total: int
+    """How many there are, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """A note with links."""
+
+    note: NoteSummary
+    incoming: int
+    """Notes that link to it."""
+    outgoing: int
+    """Notes that it links to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hubs:
+    """Notes with links, those with most neighbours first."""
+
+    hubs: tuple[Hub, ...]
+    total: int
+    """How many notes have links, before `limit`."""
     notices: tuple[str, ...] = ()
 
 
@@ -293,6 +445,25 @@ class SourceStatus:
     last_sync_at: datetime | None
     stale: bool
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
+    """One registered source as it is now, compared a moment ago."""
+
+    name: str
+    """What `in:NAME` and `NAME:ID` call it."""
+    kind: str
+    """bear or markdown."""
+    path: str
+    documents: int
+    exclude: tuple[str, ...]
+    """Patterns that this source alone leaves out, in gitignore syntax."""
+    skipped: tuple[tuple[str, str], ...]
+    """Id or path, and the reason, of what could not be read."""
+    warnings: tuple[str, ...]
+    error: str | None
+    """Why the source could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,10 @@ fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("vector_rank", hit.vector_rank)?;
     dict.set_item("bm25", hit.bm25)?;
     dict.set_item("cosine", hit.cosine)?;
+    dict.set_item("confidence", hit.confidence)?;
+    dict.set_item("text_share", hit.text_share)?;
+    dict.set_item("vector_share", hit.vector_share)?;
+    dict.set_item("words", &hit.words)?;
     dict.set_item("heading", &hit.heading)?;
     dict.set_item("lines", PyTuple::new(py, [hit.lines.0, hit.lines.1])?)?;
     dict.set_item("line_hits", &hit.excerpt.line_hits)?;
@@ -122,6 +126,9 @@ pub fn response<'py>(py: Python<'py>, response: &Response) -> PyResult<Bound<'py
         "typo": leg(py, &response.typo)?,
         "like": leg(py, &response.like)?,
     });
+    let words: Vec<(&str, usize)> = response.words.iter().map(|word| (word.word.as_str(), word.documents)).collect();
+    let corrections: Vec<(&str, &[String])> =
+        response.corrections.iter().map(|said| (said.typed.as_str(), said.searched.as_slice())).collect();
     let hits = response.hits.iter().map(|value| hit(py, value)).collect::<PyResult<Vec<_>>>()?;
     Ok(dict!(py, {
         "mode": response.mode.as_str(),
@@ -131,6 +138,10 @@ pub fn response<'py>(py: Python<'py>, response: &Response) -> PyResult<Bound<'py
         "chunks": response.chunks,
         "pending": response.pending,
         "total": response.total,
+        "understood": &response.understood,
+        "words": words,
+        "corrections": corrections,
+        "elapsed_ms": &response.elapsed_ms,
         "hits": PyList::new(py, hits)?,
     }))
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     embeddings,
     error::{Error, Result},
+    fusion::Fusion,
     library,
     links::Direction,
     recover,
@@ -260,20 +261,26 @@ impl Index {
     /// Answers a search.
     fn search<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let mode: String = field(options, "mode")?;
-        let queries: Vec<(String, Option<PyReadonlyArray1<'_, f32>>)> = field(options, "queries")?;
+        let fusion: String = field(options, "fusion")?;
+        let fusion = Fusion::from_word(&fusion)
+            .ok_or_else(|| to_python(&Error::Usage(format!("there is no fusion \"{fusion}\"; use share or rrf"))))?;
+        let queries: Vec<(String, Option<PyReadonlyArray1<'_, f32>>, f64)> = field(options, "queries")?;
         let request = Request {
             queries: queries
                 .into_iter()
-                .map(|(text, embedding)| QueryInput {
+                .map(|(text, embedding, fluency)| QueryInput {
                     text,
                     embedding: embedding.map(|embedding| embedding.as_array().to_vec()),
+                    fluency,
                 })
                 .collect(),
             mode: Mode::from_word(&mode).map_err(|error| to_python(&error))?,
+            fusion,
             limit: field(options, "limit")?,
             filters: filters(options)?,
             fingerprint: field(options, "fingerprint")?,
             no_embedding: field(options, "no_embedding")?,
+            floor: field(options, "floor")?,
         };
         let response = detached(py, || search::search(&self.store, &request))?;
         convert::response(py, &response)

@@ -57,6 +57,10 @@ def fields(value: Any) -> set[str]:
     return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights"}}
 
 
+def renamed(value: Any) -> set[str]:
+    return {name.removesuffix("_note") for name in fields(value)}
+
+
 @pytest.mark.parametrize(
     ("section", "heading", "keys"),
     [
@@ -64,10 +68,18 @@ def fields(value: Any) -> set[str]:
         ("search", "key of `legs.*`", fields(types.Leg)),
         ("search", "key of `index`", fields(types.IndexState)),
         ("search", "key of `hits[]`", fields(types.Hit)),
+        ("search", "key of `corrections[]`", fields(types.Correction)),
+        ("search", "key of `explanation`", fields(types.Explanation)),
+        ("search", "key of `hits[].explanation`", fields(types.HitExplanation)),
         ("get", "key", fields(types.GetResult)),
         ("get", "key of `notes[]`", fields(types.Note)),
         ("list", "key", fields(types.ListResult)),
         ("tags", "key of `tags[]`", fields(types.Tag)),
+        ("links", "key", {"root", "title", "hops", "broken", "left_out"}),
+        ("links", "key of `hops[]`", renamed(types.LinkHop)),
+        ("links", "key of `broken[]`", renamed(types.BrokenLink)),
+        ("source list", "key", {"sources"}),
+        ("source list", "key of `sources[]`", fields(types.SourceEntry)),
         ("index", "key", fields(types.SyncReport) | {"embedding"}),
         ("index", "key of `sources[]`", fields(types.SourceReport)),
         ("index", "key of `embedding`", fields(types.EmbedReport)),

@@ -15,7 +15,7 @@ from bearsearch.render import as_json
 from bearsearch.service import Index
 from mcp_support import ERAS, data_of, in_memory, opener, run, text_of
 
-READ_TOOLS = {"note_search", "note_get", "note_list", "tag_list", "index_status"}
+READ_TOOLS = {"note_search", "note_get", "note_list", "tag_list", "note_links", "index_status"}
 
 
 def call(tmp_path: Path, name: str, arguments: dict[str, Any], *, era: str = "auto", **source: Path) -> Any:

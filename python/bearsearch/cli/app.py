@@ -36,13 +36,16 @@ COMMANDS: Mapping[str, str] = {
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
+    "links": "bearsearch.cli.links",
     "ui": "bearsearch.cli.ui",
+    "source": "bearsearch.cli.source",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
+    "eval": "bearsearch.cli.eval",
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
@@ -52,16 +55,20 @@ SHORT_HELP: Mapping[str, str] = {
     "get": "Print notes by id or title.",
     "list": "List notes by date.",
     "tags": "List tags with their numbers of notes.",
+    "links": "Show the notes around a note, along its links.",
     "ui": "Search while you type, with the note beside.",
+    "source": "Add, list and remove folders and libraries.",
     "index": "Bring the index up to date.",
     "status": "Show what is indexed and what waits.",
     "mcp": "Serve the notes to an agent (MCP).",
     "config": "Show and change settings.",
     "completion": "Print a script for completion in your shell.",
     "demo": "Try it on notes that come with it.",
+    "eval": "Measure how good search is.",
     "bench": "Measure speed on this machine.",
 }
-"""Each command's line in the program's help, here too, so that the help imports no command; a test compares them."""
+"""Commands' lines in the program's help, here too, so that the help need not import them. One that is missing costs
+its import; a test compares the others with the commands' own."""
 
 COMPLETION_VARIABLE = "_BEARSEARCH_COMPLETE"
 """Set when a shell asks what could stand next; see `bearsearch.cli.completion`."""

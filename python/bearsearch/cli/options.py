@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     from bearsearch.config import Settings
     from bearsearch.service import Index
 
-__all__ = ["FORMATS", "Command", "GlobalOptions", "Group", "global_options", "pass_options", "write_options"]
+__all__ = [
+    "FORMATS",
+    "GRAPH_FORMATS",
+    "Command",
+    "GlobalOptions",
+    "Group",
+    "global_options",
+    "pass_options",
+    "write_options",
+]
 
 FORMATS = ("text", "json", "jsonl", "md", "xml", "files")
+
+GRAPH_FORMATS = ("dot", "mermaid")
+"""What only a drawing of links can be printed in."""
 
 GLOBAL_OPTION_NAMES = frozenset(
     {"index", "db", "vault", "model", "model_path", "semantic", "output_format", "quiet", "debug"}
@@ -128,7 +140,12 @@ _OPTIONS = (
         help="Folder that holds the embedding model's files.",
     ),
     _shared("--no-semantic", "semantic", is_flag=True, flag_value=False, help="Words only: load no embedding model."),
-    _shared("--format", "output_format", type=click.Choice(FORMATS), help="What to print on standard output."),
+    _shared(
+        "--format",
+        "output_format",
+        type=click.Choice((*FORMATS, *GRAPH_FORMATS)),
+        help="What to print on standard output.",
+    ),
     _shared("--json", "output_format", flag_value="json", help="The same as --format json."),
     _shared("-q", "--quiet", is_flag=True, help="Print results and errors only."),
     _shared("--debug", is_flag=True, help="Show a traceback when something fails."),

@@ -71,7 +71,14 @@ def words_of(arguments: tuple[str, ...]) -> str:
 @click.option("--also", multiple=True, metavar="QUERY", help="Another query; each note's best evidence counts.")
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this note; one of these, if given twice.")
 @filter_options
-@click.option("--explain", is_flag=True, help="Show what each retriever found, and why one did not run.")
+@click.option(
+    "--fusion",
+    type=click.Choice(("share", "rrf")),
+    default="share",
+    show_default=True,
+    help="How words and meaning become one list: by what each saw of what is possible, or by ranks.",
+)
+@click.option("--explain", is_flag=True, help="Show how the query was read and why each note stands where it does.")
 @global_options
 @pass_options
 def command(
@@ -82,6 +89,7 @@ def command(
     mode: str,
     also: tuple[str, ...],
     ids: tuple[str, ...],
+    fusion: str,
     explain: bool,
     **filters: Unpack[Filters],
 ) -> int:
@@ -95,7 +103,15 @@ def command(
     form = options.format_among(*FORMATS)
     asked = words_of(query)
     with options.open_index(quick=True) as index:
-        result = index.search([asked, *also] if also else asked, mode=mode, limit=limit, ids=ids, **filters)
+        result = index.search(
+            [asked, *also] if also else asked,
+            mode=mode,
+            limit=limit,
+            ids=ids,
+            fusion=fusion,
+            explain=explain,
+            **filters,
+        )
     write(SEARCH.shown(form, result, style=style_of(sys.stdout), explain=explain))
     if form == "text" or result.notices:
         from bearsearch.render.as_text import search_remarks

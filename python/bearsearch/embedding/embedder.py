@@ -53,6 +53,19 @@ class Embedder(Protocol):
         """How many texts were too long so far and became the mean of several windows."""
         ...
 
+    @property
+    def floor(self) -> float:
+        """Mean cosine of a query and a passage that have nothing to do with each other; measured at first use.
+
+        Raises:
+            ModelError: It was not known, and the model failed.
+        """
+        ...
+
+    def fluency(self, text: str) -> float:
+        """How well the model's vocabulary covers a query, in [0, 1]; 1.0 where that cannot be known."""
+        ...
+
     def embed_documents(self, texts: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
         """Embeds passages; the document prefix is added inside.
 

@@ -23,6 +23,7 @@ from bearsearch.config import Settings, make_private_folder
 from bearsearch.errors import ModelDamagedError, ModelError, ModelUnavailableError
 
 from .batches import BATCH_TEXTS, plan, run_side_by_side
+from .calibration import measured_floor, readable
 from .choose import ModelChoice, find_model
 from .download import discard, download, hush_log
 from .files import FileHashes, ModelFiles
@@ -42,6 +43,8 @@ QUERY_WINDOWS = 4
 """How many windows of a query are embedded: a pasted book must not hold up an answer."""
 _QUERY_CHARS = 32
 """Characters of a query looked at for each token of a window; about twice what four windows of prose hold."""
+_UNKNOWN_TOKENS = ("[UNK]", "<unk>")
+"""What tokenizers put in place of what their vocabulary does not hold."""
 _SLAB_TEXTS = 512
 """Texts tokenized at once: enough to sort by length, few enough that their tokens weigh nothing."""
 
@@ -96,6 +99,21 @@ class LocalEmbedder:
         self.max_tokens = self._room["document"]
         probe = ["a"] if choice.dim is None else []
         self.dim = choice.dim or int(runner.run(probe, self._encode(probe), "document").shape[1])
+        self._floor = choice.spec.floor if choice.spec else None
+
+    @property
+    def floor(self) -> float:
+        """See `Embedder.floor`."""
+        if self._floor is None:
+            self._floor = measured_floor(self)
+        return self._floor
+
+    def fluency(self, text: str) -> float:
+        """See `Embedder.fluency`."""
+        text = _valid(text[: self._room["query"] * _QUERY_CHARS])
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        unknown = {self._tokenizer.token_to_id(token) for token in _UNKNOWN_TOKENS}
+        return readable(text, n_tokens=len(ids), n_unknown=sum(token in unknown for token in ids))
 
     def embed_documents(self, texts: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
         """See `Embedder.embed_documents`."""

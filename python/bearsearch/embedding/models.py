@@ -85,10 +85,15 @@ class ModelSpec:
     """Further files that the weights are stored in."""
     download_mb: int | None = None
     """Rough size of the download."""
+    floor: float | None = None
+    """Cosine of a query and a passage that have nothing to do with each other; None leaves it to be measured."""
     alone: bool = False
     """Whether each text runs by itself, since the model quantizes what it computes with a step for the whole batch:
     a vector would depend on its neighbours."""
 
+
+_MINILM_FLOOR = 0.02
+"""Mean over twenty queries and the passages of six collections about other things."""
 
 # Name, width, longest input in tokens, pooling, repository ("-": none), megabytes, weights and further files.
 # Those with pooling "fastembed" need a task, a second output, or a table instead of a network.
@@ -141,11 +146,24 @@ minishlab/potion-multilingual-128M 256 512 fastembed minishlab/potion-multilingu
 def catalogue() -> dict[str, ModelSpec]:
     """Every known model by name."""
     specs = [
-        ModelSpec(name=PACKAGE_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean"),
-        ModelSpec(name=FUSED_MODEL, family=Family("none"), dim=384, max_tokens=256, pooling="mean", alone=True),
+        _minilm(PACKAGE_MODEL, alone=False),
+        _minilm(FUSED_MODEL, alone=True),
         *(_parse(line) for line in _TABLE.strip().splitlines()),
     ]
     return {spec.name: spec for spec in specs}
+
+
+def _minilm(name: str, *, alone: bool) -> ModelSpec:
+    """One of the forms of the weights that `bearsearch[model]` installs."""
+    return ModelSpec(
+        name=name,
+        family=Family("none"),
+        dim=384,
+        max_tokens=256,
+        pooling="mean",
+        floor=_MINILM_FLOOR,
+        alone=alone,
+    )
 
 
 def _parse(line: str) -> ModelSpec:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from bearsearch.config import RemoteSettings
+from bearsearch.embedding.calibration import measured_floor
 from bearsearch.embedding.choose import ModelChoice, remote_fingerprint
 from bearsearch.embedding.runner import check_width, unit
 from bearsearch.errors import ModelError, ModelUnavailableError
@@ -66,9 +67,21 @@ class RemoteEmbedder:
         self.query_prefix = choice.query_prefix
         self.document_prefix = choice.document_prefix
         self.windowed = 0
+        self._floor: float | None = None
         self.max_tokens = max(1, (remote.max_chars - len(self.document_prefix)) // _CHARS_PER_TOKEN)
         self.dim = remote.dim or len(self._ask(["a"], timeout_s=remote.timeout_s, retries=remote.retries)[0])
         self.fingerprint = remote_fingerprint(remote, self.dim, self.query_prefix, self.document_prefix)
+
+    @property
+    def floor(self) -> float:
+        """See `Embedder.floor`."""
+        if self._floor is None:
+            self._floor = measured_floor(self)
+        return self._floor
+
+    def fluency(self, text: str) -> float:
+        """See `Embedder.fluency`: the endpoint does not say how it cuts a text."""
+        return 1.0
 
     def embed_documents(self, texts: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
         """See `Embedder.embed_documents`; `threads` does not matter, the endpoint computes."""

@@ -41,6 +41,10 @@ class Tokenizer(Protocol):
         """Many texts, special tokens added, without offsets."""
         ...
 
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None when the vocabulary does not hold it."""
+        ...
+
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """How many special tokens stand around a text."""
         ...

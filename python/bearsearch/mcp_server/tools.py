@@ -18,6 +18,7 @@ from bearsearch import bear_url
 from bearsearch.dates import parse_date
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.budget import DEFAULT_TOKENS, MAXIMUM_TOKENS, fitting, shortened
+from bearsearch.mcp_server.graph import GraphTools
 from bearsearch.mcp_server.library import Library
 from bearsearch.mcp_server.replies import (
     CreateReply,
@@ -222,6 +223,7 @@ class Tools:
             (self.note_get, "Read notes", READ_ONLY),
             (self.note_list, "List notes", READ_ONLY),
             (self.tag_list, "List tags", READ_ONLY),
+            (GraphTools(self._library).note_links, "Follow links", READ_ONLY),
             (self.index_sync, "Update the index", SYNCING),
             (self.index_status, "Show the index", READ_ONLY),
         ]

@@ -3,6 +3,7 @@
     style.py         what a terminal can show: colour, links, width
     visible.py       control and invisible characters made harmless or visible
     as_text.py       for a person
+    as_graph.py      links as a tree, as Graphviz and as Mermaid
     as_json.py       for a program: the documented keys
     as_markdown.py   for another note
     as_xml.py        for a model: note text that cannot pass for markup

@@ -11,28 +11,40 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from bearsearch.types import (
+    BrokenLink,
+    BrokenLinks,
     EmbedReport,
     GetResult,
+    Hubs,
     IndexStatus,
+    LinkHop,
+    Links,
     ListResult,
     Note,
     SearchResult,
     SettingValue,
+    SourceEntry,
+    SourceReport,
     SyncReport,
     Tag,
 )
 
 __all__ = [
     "LEFT_OUT",
+    "broken",
     "dumps",
     "get",
+    "hubs",
     "lines",
+    "links",
     "moment",
     "note",
     "notes",
     "search",
     "setting",
     "settings",
+    "source",
+    "sources",
     "status",
     "sync",
     "tags",
@@ -88,6 +100,45 @@ def notes(result: ListResult) -> dict[str, Any]:
 def tags(values: Sequence[Tag]) -> dict[str, Any]:
     """The document of `tags`."""
     return {"tags": [_plain(tag) for tag in values]}
+
+
+def links(value: Links) -> dict[str, Any]:
+    """The document of `links`: the note, and by distance the steps to the notes around it."""
+    return {
+        "root": f"{value.root.source}:{value.root.id}",
+        "title": value.root.title,
+        "hops": [[_between(hop) for hop in hops] for hops in value.hops],
+        "broken": [_between(link) for link in value.broken],
+        "left_out": value.left_out,
+    }
+
+
+def _between(value: LinkHop | BrokenLink) -> dict[str, Any]:
+    """A link with the keys `from` and `to`, which no Python name can be."""
+    plain: dict[str, Any] = _plain(value)
+    names = {"from_note": "from", "to_note": "to"}
+    return {names.get(key, key): item for key, item in plain.items()}
+
+
+def broken(value: BrokenLinks) -> dict[str, Any]:
+    """The document of `links --broken`."""
+    return {"links": [_between(link) for link in value.links], "total": value.total}
+
+
+def hubs(value: Hubs) -> dict[str, Any]:
+    """The document of `links --hubs`: each note with the numbers of its neighbours."""
+    found = [{**_plain(hub.note), "incoming": hub.incoming, "outgoing": hub.outgoing} for hub in value.hubs]
+    return {"hubs": found, "total": value.total}
+
+
+def source(value: SourceReport) -> dict[str, Any]:
+    """The document of `source add`: what was read."""
+    return _plain(value)
+
+
+def sources(values: Sequence[SourceEntry]) -> dict[str, Any]:
+    """The document of `source list`."""
+    return {"sources": [_plain(entry) for entry in values]}
 
 
 def status(value: IndexStatus) -> dict[str, Any]:

@@ -5,12 +5,14 @@ Control characters in notes are replaced throughout, so that a note cannot drive
 
 from collections.abc import Sequence
 from datetime import datetime
+from urllib.parse import unquote
 
 from bearsearch.render.style import PLAIN, Style, wrapped_lines
 from bearsearch.render.visible import for_terminal, on_one_line
 from bearsearch.types import (
     BackgroundStatus,
     EmbedReport,
+    Explanation,
     GetResult,
     Hit,
     IndexStatus,
@@ -19,6 +21,7 @@ from bearsearch.types import (
     NoteSummary,
     SearchResult,
     SettingValue,
+    SourceEntry,
     SourceReport,
     SyncReport,
     Tag,
@@ -34,6 +37,8 @@ __all__ = [
     "setting",
     "settings",
     "size",
+    "source",
+    "sources",
     "status",
     "sync",
     "tags",
@@ -60,8 +65,22 @@ def _hit(hit: Hit, style: Style, explain: bool) -> str:
         rows.append(_INDENT + style.dim(_explanation(hit)))
     rows += (_INDENT + line for line in _snippet(hit, style))
     if hit.url:
-        rows.append(_INDENT + style.dim(_url(hit.url) or ""))
+        rows.append(_INDENT + style.dim(_place(hit.url, hit.line_hits[0] if hit.line_hits else hit.lines[0])))
     return "".join(row + "\n" for row in rows)
+
+
+def _place(url: str, line: int) -> str:
+    """Where a hit is: a link of its program, or for a plain file `PATH:LINE`, which editors and terminals open.
+
+    >>> _place("file:///notes/a%20b.md", 7)
+    '/notes/a b.md:7'
+    """
+    if not url.startswith("file://"):
+        return on_one_line(url)
+    path = unquote(url.removeprefix("file://"))
+    # A drive of Windows stands behind a slash in an address.
+    path = path[1:] if path[2:3] == ":" else path
+    return f"{on_one_line(path)}:{line}"
 
 
 def _snippet(hit: Hit, style: Style) -> list[str]:
@@ -88,6 +107,11 @@ def _explanation(hit: Hit) -> str:
         parts.append(f"vector #{hit.vector_rank}" + ("" if hit.cosine is None else f" (cosine {hit.cosine:.3f})"))
     if hit.confidence is not None:
         parts.append(f"confidence {hit.confidence:.2f}")
+    if hit.explanation is not None:
+        shares = (("words", hit.explanation.text_share), ("meaning", hit.explanation.vector_share))
+        parts += (f"{name} {share:.2f} of 1" for name, share in shares if share is not None)
+        if hit.explanation.words:
+            parts.append("holds " + " ".join(on_one_line(word) for word in hit.explanation.words))
     return ", ".join(parts)
 
 
@@ -99,7 +123,17 @@ def search_remarks(result: SearchResult, *, explain: bool = False) -> list[str]:
     remarks = [summary]
     if explain:
         remarks += (f"{name} did not run: {leg.reason}" for name, leg in result.legs.items() if leg.reason)
+        remarks += _explained(result.explanation) if result.explanation else []
     return remarks + [on_one_line(notice) for notice in result.notices]
+
+
+def _explained(explanation: Explanation) -> list[str]:
+    """How the query was read and answered, one line each."""
+    rows = [f"understood: {on_one_line(sentence)}" for sentence in explanation.understood]
+    words = ", ".join(f"{on_one_line(word.word)} in {count(word.documents, 'note')}" for word in explanation.words)
+    rows += [f"words: {words}"] if words else []
+    rows.append(f"fusion: {explanation.fusion}")
+    return [*rows, "ms: " + ", ".join(f"{step} {ms:.1f}" for step, ms in explanation.elapsed_ms.items())]
 
 
 def get(result: GetResult, *, style: Style = PLAIN) -> str:
@@ -241,6 +275,26 @@ def sync(report: SyncReport, embedding: EmbedReport | None, *, style: Style = PL
     text += f"{count(report.chunks, 'passage')} in the index, {report.elapsed_ms:,.0f} ms\n"
     if embedding is not None:
         text += _embedding(embedding, style)
+    return text
+
+
+def source(report: SourceReport, *, style: Style = PLAIN) -> str:
+    """What `source add` read."""
+    return _source(report, False, style)
+
+
+def sources(entries: Sequence[SourceEntry], *, style: Style = PLAIN) -> str:
+    """Each source: its name, kind and notes, its path and patterns, and what could not be read and why."""
+    text = ""
+    for entry in entries:
+        skipped = f", {count(len(entry.skipped), 'file')} skipped" if entry.skipped else ""
+        text += f"{style.title(on_one_line(entry.name))} ({entry.kind}): {count(entry.documents, 'note')}{skipped}\n"
+        text += f"{_INDENT}{on_one_line(entry.path)}\n"
+        if entry.exclude:
+            text += f"{_INDENT}{style.dim('without ' + on_one_line(' '.join(entry.exclude)))}\n"
+        text += f"{_INDENT}{style.warning(on_one_line(entry.error))}\n" if entry.error else ""
+        text += "".join(f"{_INDENT}skipped {on_one_line(what)}: {on_one_line(why)}\n" for what, why in entry.skipped)
+        text += "".join(f"{_INDENT}{style.warning(on_one_line(warning))}\n" for warning in entry.warnings)
     return text
 
 
