@@ -64,6 +64,13 @@ format: $(BIN)/maturin ## Format all code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+.PHONY: docs
+docs: setup ## Write the generated pages, snapshots, pictures and licences anew; read the difference
+	$(BIN)/python docs/generate.py
+	BEARSEARCH_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/python/test_cli_snapshots.py tests/python/test_cli_startup.py
+	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/third_party_licenses.py
+
 .PHONY: bench
 bench: setup ## Measure, in under a minute
 	$(BIN)/bearsearch bench --quick

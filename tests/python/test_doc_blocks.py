@@ -1,9 +1,10 @@
 """Every code block of the README and of the documentation is run, so that none of them says what is not so.
 
-`console` blocks: each line behind `$ ` is run by bash, in order, in a home that has what the documentation speaks of:
-a Bear library (the demo's) that is indexed, and a vault in ~/Notes. It must succeed, or exit with the code that a
-comment names (`# exits with 1`). Lines below it are what it prints, `...` standing for any text. `python`, `json` and
-`toml` blocks are run or read. What would change this machine or never end is checked without being run: see `CHECKED`.
+`console` blocks: each line behind `$ ` (in `sh` and `bash` blocks each line) is run by bash, in order, in a home that
+has what the documentation speaks of: a Bear library (the demo's) and a vault in ~/Notes, both indexed. It must succeed,
+or exit with the code that a comment names (`# exits with 1`). Lines below it are what it prints, `...` standing for any
+text. `python`, `json` and `toml` blocks are run or read. What would change this machine or never end is checked without
+being run: see `CHECKED`.
 """
 
 import json
@@ -28,7 +29,22 @@ from bearsearch.service import Index
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LANGUAGES = {"console", "python", "json", "toml", "text", "sql", "rust", "c", "yaml", "markdown", "md", ""}
+LANGUAGES = {
+    "console",
+    "sh",
+    "bash",
+    "python",
+    "json",
+    "toml",
+    "text",
+    "sql",
+    "rust",
+    "c",
+    "yaml",
+    "markdown",
+    "md",
+    "",
+}
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") is None, reason="needs bash")
 
@@ -185,6 +201,11 @@ def environment_of(prepared: Path, user: Path) -> dict[str, str]:
 
 def commands_of(block: Block) -> Iterator[tuple[str, list[str]]]:
     """Each command with the lines that stand below it; a command goes on behind a backslash."""
+    if block.language != "console":
+        for line in block.text.replace("\\\n", " ").splitlines():
+            if line.strip() and not line.startswith("#"):
+                yield line, []
+        return
     command: str | None = None
     output: list[str] = []
     for line in block.text.splitlines():
@@ -216,7 +237,7 @@ def same_output(expected: list[str], actual: str) -> bool:
     return re.fullmatch(pattern, actual.strip("\n"), re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("block", of("console"), ids=str)
+@pytest.mark.parametrize("block", of("console", "sh", "bash"), ids=str)
 def test_a_console_block_does_what_it_shows(block: Block, prepared: Path, user: Path) -> None:
     environment = environment_of(prepared, user)
     for command, output in commands_of(block):
