@@ -18,6 +18,7 @@ MUST_HOLD = (
     r"bearsearch/_core\.pyi",
     r"bearsearch/py\.typed",
     r"bearsearch/embedding/data/all-MiniLM-L6-v2/tokenizer\.json",
+    r"bearsearch/ui/app\.tcss",
     r"bearsearch/demo/notes/start-here\.md",
     r"[^/]+\.dist-info/entry_points\.txt",
     r"[^/]+\.dist-info/licenses/LICENSE",
