@@ -132,7 +132,7 @@ fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result
     Ok(())
 }
 
-/// The columns that the full-text tables see of a document; the body of each chunk is cut from `text`.
+/// The columns that full text sees of a document; the body of each chunk is cut from `text`.
 struct Content<'a> {
     title: &'a str,
     text: &'a str,
@@ -291,7 +291,7 @@ pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
     embeddings::prune_texts(tx, &held)
 }
 
-/// Fills the full-text tables again after a change of the layout, with the chunks cut as they were.
+/// Fills the full-text table again after a change of the layout, with the chunks cut as they were.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).

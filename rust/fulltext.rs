@@ -1,4 +1,4 @@
-//! Writing the two FTS5 tables. They are external-content tables: FTS5 stores words and no text, and forgets exactly the words
+//! Writing the FTS5 table of words. It is an external-content table: FTS5 stores words and no text, and forgets exactly the words
 //! that it is handed, so whoever removes a row passes the columns that were inserted.
 //!
 //! Reading them is `lexical`.
@@ -26,19 +26,17 @@ pub struct Row<'a> {
     pub tags: &'a str,
 }
 
-/// Adds a chunk to both tables.
+/// Adds a chunk.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn insert(tx: &Transaction<'_>, row: &Row<'_>) -> Result<()> {
     tx.prepare_cached("INSERT INTO words (rowid, title, heading, body, tags) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![row.id, row.title, row.heading, row.body, row.tags])?;
-    tx.prepare_cached("INSERT INTO trigrams (rowid, title, body) VALUES (?1, ?2, ?3)")?
-        .execute(params![row.id, row.title, row.body])?;
     Ok(())
 }
 
-/// Removes a chunk from both tables; `row` holds what was inserted.
+/// Removes a chunk; `row` holds what was inserted.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
@@ -47,8 +45,6 @@ pub fn remove(tx: &Transaction<'_>, row: &Row<'_>) -> Result<()> {
         "INSERT INTO words (words, rowid, title, heading, body, tags) VALUES ('delete', ?1, ?2, ?3, ?4, ?5)",
     )?
     .execute(params![row.id, row.title, row.heading, row.body, row.tags])?;
-    tx.prepare_cached("INSERT INTO trigrams (trigrams, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)")?
-        .execute(params![row.id, row.title, row.body])?;
     Ok(())
 }
 
@@ -72,7 +68,7 @@ pub fn erasing<T>(
     Ok(value)
 }
 
-/// Empties both tables.
+/// Empties the table.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
@@ -82,12 +78,10 @@ pub fn clear(tx: &Transaction<'_>) -> Result<()> {
 
 fn command(tx: &Transaction<'_>, name: &str) -> Result<()> {
     tx.execute(&format!("INSERT INTO words (words) VALUES ({name})"), [])?;
-    tx.execute(&format!("INSERT INTO trigrams (trigrams) VALUES ({name})"), [])?;
     Ok(())
 }
 
 fn set_secure(tx: &Transaction<'_>, on: bool) -> Result<()> {
     tx.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', ?1)", [on])?;
-    tx.execute("INSERT INTO trigrams (trigrams, rank) VALUES ('secure-delete', ?1)", [on])?;
     Ok(())
 }

@@ -124,17 +124,13 @@ CREATE TABLE embedding_failures (
     PRIMARY KEY (model_id, text_id)
 ) WITHOUT ROWID;
 
--- The columns that the full-text tables index, one row per chunk. They read it for a rebuild only: sync hands them
+-- The columns that full text indexes, one row per chunk. FTS5 reads it for a rebuild only: sync hands it
 -- the same values directly, because cutting a chunk out of a long text in SQL copies the whole text each time.
 CREATE VIEW chunk_rows AS
 SELECT c.id AS id, d.title AS title, c.heading AS heading,
        CAST(substr(CAST(t.text AS BLOB), c.start_byte + 1, c.end_byte - c.start_byte) AS TEXT) AS body,
        t.tags AS tags
 FROM chunks c JOIN documents d ON d.id = c.document_id JOIN document_texts t ON t.document_id = d.id;
-
-CREATE VIRTUAL TABLE trigrams USING fts5 (
-    title, body, content = 'chunk_rows', content_rowid = 'id', tokenize = 'trigram remove_diacritics 1'
-);
 ";
 
 /// Whole words by our own tokenizer (`tokenizer`), and its vocabulary.
@@ -213,15 +209,16 @@ CREATE TABLE changed_names (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE changed_links (document_id INTEGER PRIMARY KEY);
 ";
 
-/// From version 3: every source is read again, because what the new tables hold was not looked for.
-const FROM_3: &str = "UPDATE sources SET gate = NULL;";
+/// From version 3: every source is read again, because what the new tables hold was not looked for. Parts of words are found
+/// in the vocabulary (docs/adr/0011), so nothing reads trigrams any more.
+const FROM_3: &str = r"
+UPDATE sources SET gate = NULL;
+DROP TABLE IF EXISTS trigrams;
+";
 
 /// How much FTS5 gathers in memory before it writes a segment, in bytes. The default of one megabyte makes a first index write
 /// and merge dozens of segments.
-const GATHER: &str = r"
-INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
-INSERT INTO trigrams (trigrams, rank) VALUES ('hashsize', 16777216);
-";
+const GATHER: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
 
 /// From version 1: the words table had `porter unicode61`, and documents no length.
 const FROM_1: &str = r"
@@ -261,8 +258,8 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Brings the layout from an older version to the newest. Returns whether the full-text tables were made anew: whoever
-/// calls this fills them again.
+/// Brings the layout from an older version to the newest. Returns whether the full-text table was made anew: whoever
+/// calls this fills it again.
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite) when SQLite refuses a statement.

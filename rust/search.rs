@@ -32,8 +32,9 @@ use ranking::Ranked;
 const MIN_CANDIDATES: usize = 200;
 
 /// How a query is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
+    #[default]
     /// Whatever can run: words and meaning, else words, else a plain scan.
     Auto,
     /// Words and meaning, fused; degrades like `Auto`.
@@ -79,7 +80,7 @@ impl Mode {
 }
 
 /// One of the queries of a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct QueryInput {
     /// What the person typed.
     pub text: String,
@@ -90,7 +91,7 @@ pub struct QueryInput {
 }
 
 /// A search as the caller wants it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// One query, or several that are answered as one.
     pub queries: Vec<QueryInput>,

@@ -55,12 +55,12 @@ impl Library {
 
     fn request(&self, query: &str, mode: Mode) -> Request {
         Request {
-            queries: vec![QueryInput { text: query.to_owned(), embedding: None }],
+            queries: vec![QueryInput { text: query.to_owned(), fluency: 1.0, ..QueryInput::default() }],
             mode,
             limit: 10,
             filters: self.filters(),
-            fingerprint: None,
             no_embedding: Some("no model".to_owned()),
+            ..Request::default()
         }
     }
 
@@ -451,7 +451,7 @@ fn an_empty_query_and_a_limit_of_zero_are_refused_in_a_sentence() {
 fn several_queries_are_answered_as_one() {
     let library = Library::new(NOTES);
     let mut request = library.request("tiller", Mode::Fts);
-    request.queries.push(QueryInput { text: "starter".to_owned(), embedding: None });
+    request.queries.push(QueryInput { text: "starter".to_owned(), ..QueryInput::default() });
     let mut found = ids(&search::search(&library.store, &request).unwrap());
     found.sort();
     assert_eq!(found, ["boat.md", "bread.md"]);
@@ -563,8 +563,8 @@ fn migrates_from(version: i64) {
     let store = Store::open(&path).unwrap();
     let found = |query: &str| {
         let filters = Filters { sources: vec![1], ..Filters::default() };
-        let queries = vec![QueryInput { text: query.to_owned(), embedding: None }];
-        let request = Request { queries, mode: Mode::Fts, limit: 10, filters, fingerprint: None, no_embedding: None };
+        let queries = vec![QueryInput { text: query.to_owned(), ..QueryInput::default() }];
+        let request = Request { queries, mode: Mode::Fts, limit: 10, filters, ..Request::default() };
         ids(&search::search(&store, &request).unwrap())
     };
     // What the first schema's tokenizer could not find: a word inside a run, and the letters that ß stands for.

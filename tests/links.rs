@@ -414,8 +414,8 @@ fn a_locked_note_has_no_links_tasks_properties_or_attachments() {
 fn found(store: &Store, query: &str) -> Vec<String> {
     let sources = store.read(registry::sources).unwrap();
     let filters = Filters { sources: sources.iter().map(|row| row.id).collect(), ..Filters::default() };
-    let queries = vec![QueryInput { text: query.to_owned(), embedding: None }];
-    let request = Request { queries, mode: Mode::Fts, limit: 50, filters, fingerprint: None, no_embedding: None };
+    let queries = vec![QueryInput { text: query.to_owned(), ..QueryInput::default() }];
+    let request = Request { queries, mode: Mode::Fts, limit: 50, filters, ..Request::default() };
     let response = search::search(store, &request).unwrap();
     let mut ids: Vec<String> = response.hits.iter().map(|hit| hit.document.external_id.clone()).collect();
     ids.sort();

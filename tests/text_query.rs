@@ -84,8 +84,6 @@ fn index(notes: &[Note]) -> Connection {
         let tags = note.tags.join("\n");
         let sql = "INSERT INTO words (rowid, title, heading, body, tags) VALUES (?1, ?2, '', ?3, ?4)";
         tx.execute(sql, params![id, note.title, note.text, tags]).unwrap();
-        let sql = "INSERT INTO trigrams (rowid, title, body) VALUES (?1, ?2, ?3)";
-        tx.execute(sql, params![id, note.title, note.text]).unwrap();
         for tag in note.tags {
             let sql = "INSERT INTO tags (name, folded) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
             tx.execute(sql, params![tag, names::fold(tag)]).unwrap();

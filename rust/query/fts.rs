@@ -13,7 +13,7 @@ use super::{
 
 /// Distinct terms that one expression holds: FTS5's time to read one grows with the square of their number.
 const MAX_TERMS: usize = 512;
-/// Bytes of terms that one expression holds: a trigram index looks up each letter.
+/// Bytes of terms that one expression holds: the tokenizer reads each of them.
 const MAX_BYTES: usize = 16 * 1024;
 /// A longer term is cut: what holds the whole holds its beginning.
 const MAX_TERM_BYTES: usize = 1024;
