@@ -7,6 +7,7 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import threading
@@ -16,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from bearsearch import _core
 from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
@@ -25,15 +26,19 @@ from bearsearch.config import load_settings
 from bearsearch.errors import (
     IndexBusyError,
     IndexCorruptError,
+    IndexUnavailableError,
+    IndexUnwritableError,
     ModelError,
     SourceError,
     SourceNotFoundError,
     UsageError,
 )
+from bearsearch.excerpt import headings, merged, parse_spans, section_spans, widened
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
     Correction,
+    CreatedNote,
     Document,
     EmbedReport,
     GetResult,
@@ -93,9 +98,25 @@ MAX_CHUNK_TOKENS = 512
 HANDED_OVER = "given"
 """Kind of the sources whose documents a program hands over: there is nothing to compare them with."""
 
+BACKUP_ENDINGS = (".bearbk", ".bear2bk")
+"""How Bear calls its backups, the older name first."""
+
+DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
+"""How a file is called that may be Bear's database."""
+
+WRITABLE_KINDS = frozenset({"bear", "markdown"})
+"""Kinds of sources that take new notes."""
+
+CREATE_WAIT_S = 6.0
+"""How long a note that was handed to Bear may take to arrive; usually it is there within 30 ms."""
+
+CREATE_POLL_S = 0.1
+
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
+
+_Answer = TypeVar("_Answer")
 
 
 class _Target:
@@ -162,7 +183,7 @@ class Index:
     Args:
         path: The index file; None takes it from the settings, in the end the platform's data folder.
         db: A Bear database to work with instead of the registered sources.
-        vault: A folder of Markdown to work with instead of the registered sources.
+        vault: A folder of Markdown, or a backup of Bear's, to work with instead of the registered sources.
         model: Name of the embedding model; None lets the index and what is installed decide.
         model_path: Folder with the model's files.
         semantic: False never loads a model: words only.
@@ -263,7 +284,7 @@ class Index:
         if self.settings.db is not None:
             named.append(_Target("bear", str(self.settings.db), register=register))
         if self.settings.vault is not None:
-            named.append(_Target("markdown", str(self.settings.vault), register=register))
+            named.append(_Target(_kind_of(str(self.settings.vault)), str(self.settings.vault), register=register))
         if named:
             return named
         rows = self._engine.sources()
@@ -295,12 +316,12 @@ class Index:
         exclude: Sequence[str] | None = None,
         progress: ProgressFunction | None = None,
     ) -> SourceReport:
-        """Registers a Bear database or a folder of Markdown for all later calls, and reads it.
+        """Registers a folder of Markdown, a Bear database or a backup of Bear's for all later calls, and reads it.
 
         Adding what is there already reads it again, and gives it the name and the patterns that are named.
 
         Args:
-            path: The database, or the folder.
+            path: The folder, or the file.
             name: What `in:NAME` and `NAME:ID` call it; None takes it from the path.
             exclude: Patterns in gitignore syntax that this source leaves out, beside those in the settings; None leaves
                 them as they are.
@@ -402,8 +423,8 @@ class Index:
                 raise
             notices.append(self._mend(error))
             reports = sync_all()
-        if not dry_run and not any(report.error for report in reports):
-            _core.discard_damaged(str(self.path))
+        if not dry_run:
+            self._engine.finish_recovery()
         return SyncReport(
             sources=tuple(reports),
             chunks=self._engine.status()["chunks"],
@@ -439,12 +460,38 @@ class Index:
 
     def _mend(self, error: IndexCorruptError) -> str:
         """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
-        self.close()
         saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        if saved is None:
+            return f"the index was damaged, and another process has just built it again ({error})"
         return (
             f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
+
+    def _whole(self, answer: Callable[[], _Answer]) -> tuple[_Answer, tuple[str, ...]]:
+        """An answer, and what there is to say when the index was damaged and had to be begun anew for it.
+
+        The notes are then read within the time that every answer has for that; the next one goes on.
+        """
+        answered: _Answer | None = None
+        try:
+            answered = answer()
+            # A leg may have failed over damage and the others answered without it.
+            self._engine.refuse_damaged()
+            return answered, ()
+        except IndexCorruptError as error:
+            try:
+                told = self._mend(error)
+            except IndexUnavailableError as reason:
+                if answered is None:
+                    raise
+                return answered, (str(reason),)
+        if self._background is not None:
+            self._background.wake()
+        answered = answer()
+        with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+            self._engine.finish_recovery()
+        return answered, (told,)
 
     def index_documents(
         self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
@@ -529,7 +576,7 @@ class Index:
                 continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
-            except IndexBusyError as error:
+            except (IndexBusyError, IndexUnwritableError) as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
                 continue
@@ -792,7 +839,9 @@ class Index:
             fts5=fts_syntax,
         )
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
+            filters = _Filters(tags, any_tags, ids, sources, after, before, archived)
+            found, told = self._whole(lambda: self._search(queries, options, filters))
+            return dataclasses.replace(found, notices=told + found.notices)
 
     def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
@@ -1008,7 +1057,9 @@ class Index:
         # background thread embeds beside the queries.
         same_model = live is None or live["fingerprint"] == embedder.fingerprint
         if same_model and self._background is None:
-            self.embed(budget_ms=INLINE_EMBED_MS)
+            # What cannot be stored now waits on; the answer says that the index could not be brought up to date.
+            with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+                self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return _Asked(
             fingerprint=embedder.fingerprint,
@@ -1051,21 +1102,42 @@ class Index:
             "archived": archived,
         }
 
-    def get(self, ids: str | Sequence[str], *, lines: str | None = None) -> GetResult:
+    def get(
+        self,
+        ids: str | Sequence[str],
+        *,
+        lines: str | Sequence[str] | None = None,
+        sections: Sequence[str] = (),
+        neighbours: int = 0,
+    ) -> GetResult:
         """Reads notes by id, by `NAME:ID`, or by title.
 
         Args:
             ids: What to read; a title is compared without case, and all notes of that title come, newest first.
-            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive.
+            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive; or several such.
+            sections: Only the sections below these headings; a heading, or the end of its path such as `Trip > Food`.
+            neighbours: With `lines` or `sections`, so many paragraphs before and after them too.
+
+        Returns:
+            One entry per note, or per span of lines that was asked for; a section that a note does not have is
+            `missing`, as `ID # SECTION`.
 
         Raises:
-            UsageError: Nothing is asked for, or `lines` is not a range.
+            UsageError: Nothing is asked for, `lines` is not a range, or `neighbours` is below 0.
             IndexUnavailableError: The index cannot be read.
         """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         if not any(reference.strip() for reference in wanted):
             raise UsageError("no note is named; give an id or a title")
-        span = _parse_lines(lines) if lines is not None else None
+        spans = parse_spans(lines) if lines is not None else []
+        if neighbours < 0:
+            raise UsageError(f"neighbours is {neighbours}; it counts paragraphs from 0")
+        found, told = self._whole(lambda: self._get(wanted, spans, sections, neighbours))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _get(
+        self, wanted: Sequence[str], spans: Sequence[tuple[int, int]], sections: Sequence[str], neighbours: int
+    ) -> GetResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -1075,10 +1147,105 @@ class Index:
         missing: list[str] = []
         for reference in dict.fromkeys(wanted):
             found = self._engine.find(reference, options)
-            notes += [_note(row, span) for row in found]
+            for row in found:
+                if not (spans or sections):
+                    notes.append(_note(row, None))
+                    continue
+                text_lines = _lines_of(row["text"])
+                asked = list(spans)
+                for section in sections:
+                    below = section_spans(text_lines, section)
+                    asked += below
+                    if not below:
+                        missing.append(f"{row['id']} # {section}")
+                        notices.append(_other_sections(row["id"], section, text_lines))
+                if neighbours:
+                    asked = [widened(text_lines, span, paragraphs=neighbours) for span in asked]
+                notes += [_note(row, span) for span in merged(asked)]
             if not found:
                 missing.append(reference)
-        return GetResult(notes=tuple(notes), missing=tuple(missing), notices=tuple(notices))
+        distinct = {(note.source, note.id, note.lines): note for note in notes}
+        return GetResult(notes=tuple(distinct.values()), missing=tuple(missing), notices=tuple(notices))
+
+    def create(
+        self, *, title: str, content: str = "", tags: Sequence[str] = (), source: str | None = None
+    ) -> CreatedNote:
+        """Creates a note; none is ever changed or overwritten.
+
+        Args:
+            title: One line.
+            content: Markdown, without the title.
+            tags: Names without `#`.
+            source: Name of the source to write to; None takes Bear if it is a source, else the only folder.
+
+        Returns:
+            The note as it was found afterwards; Bear is given a few seconds.
+
+        Raises:
+            UsageError: Title and content are both empty, a tag has no meaning, or the source is not clear.
+            SourceError: Bear or the folder cannot take it.
+        """
+        from bearsearch.create import in_bear, in_folder, one_line
+
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        self._freshen(targets)
+        target, name = self._writable(targets, source)
+        started_ms = time.time() * 1000
+        if target.kind == "bear":
+            written = in_bear(title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, one_line(title), started_ms)
+        else:
+            written = in_folder(target.path, title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, None, started_ms, wait_s=0.0)
+        return CreatedNote(
+            id=row["id"] if row else written.note_id,
+            title=row["title"] if row else one_line(title),
+            source=name,
+            url=row["url"] if row else None,
+            confirmed=row is not None,
+            how=written.how,
+        )
+
+    def _writable(self, targets: list_[_Target], source: str | None) -> tuple[_Target, str]:
+        """The source that a new note goes to, and its name."""
+        names = {(row["kind"], row["path"]): row["name"] for row in self._engine.sources()}
+        found = [(target, names.get((target.kind, target.path), "")) for target in targets]
+        found = [(target, name) for target, name in found if target.kind in WRITABLE_KINDS]
+        if source is not None:
+            chosen = [(target, name) for target, name in found if name.casefold() == source.strip().casefold()]
+        else:
+            chosen = [(target, name) for target, name in found if target.kind == "bear"] or found
+        if len(chosen) == 1:
+            return chosen[0]
+        known = ", ".join(f'"{name}"' for _, name in found) or "none"
+        if source is not None:
+            raise UsageError(f'no source named "{source}" takes new notes; those that do: {known}')
+        raise UsageError(f"it is not clear where the note should go; name one source: {known}")
+
+    def _await_note(
+        self,
+        target: _Target,
+        note_id: str | None,
+        title: str | None,
+        started_ms: float,
+        *,
+        wait_s: float = CREATE_WAIT_S,
+    ) -> _core.NoteDict | None:
+        """The new note once its source shows it: the one of that id, or else of that title and not older."""
+        until = time.monotonic() + wait_s
+        while True:
+            self._freshen([target])
+            options = self._filters([target], archived=True)
+            for row in self._engine.find(note_id or title or "", options):
+                created_ms = row["created_at_ms"]
+                # Bear writes whole seconds in places.
+                if note_id is not None or created_ms is None or created_ms >= started_ms - 2000:
+                    return row
+            if time.monotonic() >= until:
+                return None
+            time.sleep(CREATE_POLL_S)
 
     def list(
         self,
@@ -1101,26 +1268,52 @@ class Index:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
         if offset < 0:
             raise UsageError(f"offset is {offset}; it counts notes from 0")
+        filters = _Filters(tags, any_tags, (), sources, after, before, archived)
+        found, told = self._whole(lambda: self._list(filters, limit=min(limit, UNLIMITED), offset=offset))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _list(self, filters: _Filters, *, limit: int, offset: int) -> ListResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         _, notices = self._freshen(targets)
-        options = self._filters(targets, sources=sources, archived=archived)
-        options["tags_all"] = list_(tags)
-        options["tags_any"] = list_(any_tags)
-        options["updated_from_ms"] = _to_ms(after)
-        options["updated_until_ms"] = _to_ms(before)
-        rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
+        options = self._filters(targets, sources=filters.sources, archived=filters.archived)
+        options["tags_all"] = list_(filters.tags)
+        options["tags_any"] = list_(filters.any_tags)
+        options["updated_from_ms"] = _to_ms(filters.after)
+        options["updated_until_ms"] = _to_ms(filters.before)
+        rows, total = self._engine.list(options, limit, offset)
         return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
+        return self._whole(self._tags)[0]
+
+    def _tags(self) -> tuple[Tag, ...]:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         self._freshen(targets)
         options = self._filters(targets, archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
+
+    def languages(self, *, sample: int = 40) -> tuple[str, ...]:
+        """English names of the languages that most notes are written in, guessed from the newest ones.
+
+        Args:
+            sample: Notes to look at. Compares nothing with the sources and loads no model.
+        """
+        from bearsearch.languages import guess
+
+        targets = self._targets()
+        if not self._target_ids(targets):
+            return ()
+        options = self._filters(targets, archived=False)
+        rows, _ = self._engine.list(options, sample, 0)
+        texts: list_[str] = []
+        for row in rows:
+            texts += [found["text"][:2000] for found in self._engine.find(f"{row['source']}:{row['id']}", options)[:1]]
+        return guess(texts)
 
     # ---------------------------------------------------------------- links
 
@@ -1324,8 +1517,10 @@ def _absolute(path: str | Path) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """A folder is one of Markdown; a file can only be a database."""
-    return "bear" if Path(path).is_file() else "markdown"
+    """Backups go by their name, any other file can only be a database, and a folder is one of Markdown."""
+    if path.lower().endswith(BACKUP_ENDINGS):
+        return "backup"
+    return "bear" if path.lower().endswith(DATABASE_ENDINGS) and Path(path).is_file() else "markdown"
 
 
 def _to_ms(moment: date | datetime | None) -> int | None:
@@ -1354,10 +1549,20 @@ class _Clock:
         self._since = now
 
 
+def _lines_of(text: str) -> list[str]:
+    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _other_sections(note_id: str, section: str, lines: Sequence[str]) -> str:
+    names = [" ".join(heading.path[-1].split())[:60].replace('"', "'") for heading in headings(lines)]
+    shown = ", ".join(f'"{name}"' for name in names[:12]) + (", ..." if len(names) > 12 else "")
+    return f'"{note_id}" has no section "{section}"; its sections are: {shown or "none"}'
+
+
 def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
     text = row["text"]
-    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
-    all_lines = text.removesuffix("\n").split("\n") if text else []
+    all_lines = _lines_of(text)
     first, last = span or (1, len(all_lines))
     last = min(last, len(all_lines))
     return Note(
@@ -1375,19 +1580,3 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
         lines=(first, last),
         total_lines=len(all_lines),
     )
-
-
-def _parse_lines(lines: str) -> tuple[int, int]:
-    text = lines.strip()
-    for separator in (":", "..", "-"):
-        first, found, last = text.partition(separator)
-        if found:
-            break
-    else:
-        first, last = text, text
-    if not (first.strip().isdecimal() and last.strip().isdecimal()):
-        raise UsageError(f'lines is "{lines}"; give a line such as 10, or a range such as 10:20')
-    start, end = int(first), int(last)
-    if start < 1 or end < start:
-        raise UsageError(f'lines is "{lines}"; lines count from 1, and a range ends at or after its start')
-    return start, end

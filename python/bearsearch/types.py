@@ -13,6 +13,7 @@ __all__ = [
     "BrokenLink",
     "BrokenLinks",
     "Correction",
+    "CreatedNote",
     "Document",
     "EmbedReport",
     "Explanation",
@@ -258,6 +259,21 @@ class GetResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedNote:
+    """A note that was asked for."""
+
+    id: str | None
+    """None when it was handed over and has not been seen yet."""
+    title: str
+    source: str
+    url: str | None
+    confirmed: bool
+    """Whether the note was found in its source afterwards."""
+    how: str
+    """Through what: bearcli, bear url, or file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoteSummary:
     """One note without its text."""
 
@@ -387,7 +403,7 @@ class SourceReport:
     source: str
     """Name of the source."""
     kind: str
-    """bear or markdown."""
+    """bear, backup or markdown."""
     path: str
     documents: int
     """Documents of this source that the index holds after the sync."""
@@ -474,7 +490,7 @@ class SourceEntry:
     name: str
     """What `in:NAME` and `NAME:ID` call it."""
     kind: str
-    """bear or markdown."""
+    """bear, backup or markdown."""
     path: str
     documents: int
     exclude: tuple[str, ...]
