@@ -134,6 +134,8 @@ class Program(click.Group):
         _speak_utf8()
         options = GlobalOptions()
         arguments = list(sys.argv[1:] if args is None else args)
+        if arguments[:1] == ["help"]:  # as git and cargo understand it
+            arguments = [*arguments[1:], "--help"]
         # Click's own main would do, but ends a closed pipe with 1, which here means that nothing was found.
         try:
             with self.make_context(prog_name or "bearsearch", arguments, obj=options, **extra) as context:
@@ -195,6 +197,10 @@ def _usage_sentence(error: click.ClickException) -> str:
         message = error.message.rstrip(".")
         if error.possibilities:
             message += f"; did you mean {error.possibilities[0]}?"
+        elif isinstance(error, click.NoSuchCommand) and error.ctx is not None and error.ctx.parent is None:
+            import shlex
+
+            message += f"; to search for it, say `bearsearch search {shlex.quote(error.command_name)}`"
     else:
         message = error.format_message().strip()
     message = message[:1].lower() + message[1:]
