@@ -47,6 +47,10 @@ test-c: ## Run the vector extension's tests under sanitizers
 test-python: setup ## Run the package's tests against the installed wheel
 	$(BIN)/python -m pytest
 
+.PHONY: test-clients
+test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes)
+	cargo run --quiet --manifest-path tests/rmcp_client/Cargo.toml -- $(abspath $(BIN)/bearsearch)
+
 .PHONY: lint
 lint: setup ## Check formatting, lints and types, exactly as CI does
 	cargo fmt --check
@@ -88,4 +92,4 @@ wheel: $(BIN)/maturin ## Build the wheel and the sdist into dist/
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf $(VENV) dist target tests/c/build
+	rm -rf $(VENV) dist target tests/c/build tests/rmcp_client/target

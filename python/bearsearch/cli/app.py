@@ -33,6 +33,7 @@ EXIT_CODES: Mapping[int, str] = {
 
 COMMANDS: Mapping[str, str] = {
     "search": "bearsearch.cli.search",
+    "similar": "bearsearch.cli.similar",
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
@@ -42,6 +43,8 @@ COMMANDS: Mapping[str, str] = {
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
+    "install": "bearsearch.cli.install",
+    "uninstall": "bearsearch.cli.uninstall",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
