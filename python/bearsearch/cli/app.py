@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, str] = {
 
 SHORT_HELP: Mapping[str, str] = {
     "search": "Find notes by word, by meaning and despite typos.",
+    "similar": "Find notes near a note in meaning.",
     "get": "Print notes by id or title.",
     "list": "List notes by date.",
     "tags": "List tags with their numbers of notes.",
@@ -64,6 +65,8 @@ SHORT_HELP: Mapping[str, str] = {
     "index": "Bring the index up to date.",
     "status": "Show what is indexed and what waits.",
     "mcp": "Serve the notes to an agent (MCP).",
+    "install": "Make a program such as Claude use the MCP server.",
+    "uninstall": "Take the MCP server out of a program's settings.",
     "config": "Show and change settings.",
     "completion": "Print a script for completion in your shell.",
     "demo": "Try it on notes that come with it.",
