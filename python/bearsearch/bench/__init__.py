@@ -36,11 +36,18 @@ def _engine(name: str) -> Callable[[Plan], Iterator[Measured]]:
     return measured
 
 
+def _vaults(plan: Plan) -> Iterator[Measured]:
+    from bearsearch.bench import vaults
+
+    return vaults.vaults(plan)
+
+
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "index": _engine("index"),
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
+    "vaults": _vaults,
     "vector": _vector,
 }
 
