@@ -20,8 +20,9 @@ MAY_IMPORT = {
     "render": {"render", "types"},
     "background.py": {"errors", "types"},
     "watch.py": {"errors", "types"},
+    "map": {"map", "types"},
     "rows.py": {"_core", "types"},
-    "service.py": {"_core", "background", "config", "embedding", "errors", "rows", "types", "watch"},
+    "service.py": {"_core", "background", "config", "embedding", "errors", "map", "rows", "types", "watch"},
 }
 DOORS = {"cli", "mcp_server", "render", "eval", "bench", "demo"}
 

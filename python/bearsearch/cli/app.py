@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "tags": "bearsearch.cli.tags",
     "links": "bearsearch.cli.links",
     "source": "bearsearch.cli.source",
+    "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
