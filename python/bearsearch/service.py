@@ -49,7 +49,9 @@ from bearsearch.types import (
     Leg,
     Links,
     ListResult,
+    MapNote,
     Note,
+    NoteMap,
     Progress,
     SearchResult,
     SourceEntry,
@@ -1390,6 +1392,44 @@ class Index:
         options, notices = self._graph_scope(limit, sources, archived=archived)
         found, total = self._engine.hubs(options, min(limit, UNLIMITED))
         return Hubs(hubs=tuple(map(hub, found)), total=total, notices=tuple(notices))
+
+    def map_notes(self, *, limit: int = 5_000, sources: Sequence[str] = (), archived: bool = False) -> NoteMap:
+        """The newest notes, placed so that those of a like meaning lie near each other; from stored vectors alone.
+
+        Raises:
+            UsageError: The index holds no embeddings, the limit is below 1, or a source unknown.
+        """
+        from bearsearch.map.layout import place
+
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found = self._engine.map(options, min(limit, UNLIMITED))
+        if found["without_vector"]:
+            notices.append(
+                f"{found['without_vector']} notes have no embedding yet and are not drawn; `bearsearch index` adds them"
+            )
+        linked: list[set[int]] = [set() for _ in found["notes"]]
+        for one, other in found["links"]:
+            linked[one].add(other)
+            linked[other].add(one)
+        drawn = zip(found["notes"], place(found["vectors"]).tolist(), linked, strict=True)
+        return NoteMap(
+            notes=tuple(
+                MapNote(
+                    id=row["id"],
+                    title=row["title"],
+                    source=row["source"],
+                    url=row["url"],
+                    tags=tuple(row["tags"]),
+                    x=float(x),
+                    y=float(y),
+                    links=len(others),
+                )
+                for row, (x, y), others in drawn
+            ),
+            links=tuple(found["links"]),
+            total=found["total"],
+            notices=tuple(notices),
+        )
 
     def _graph_scope(
         self, limit: int, sources: Sequence[str], *, archived: bool

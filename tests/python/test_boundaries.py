@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "languages.py": set(),
     "new_file.py": {"errors"},
     "watch.py": {"errors", "types"},
+    "map": {"map", "types"},
     "answer.py": {"_core", "errors", "rows", "types"},
     "rows.py": {"_core", "types"},
     "service.py": {
@@ -39,6 +40,7 @@ MAY_IMPORT = {
         "errors",
         "excerpt",
         "languages",
+        "map",
         "rows",
         "types",
         "watch",

@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "links": "bearsearch.cli.links",
     "ui": "bearsearch.cli.ui",
     "source": "bearsearch.cli.source",
+    "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
