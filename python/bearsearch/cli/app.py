@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "source": "bearsearch.cli.source",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
+    "doctor": "bearsearch.cli.doctor",
     "mcp": "bearsearch.cli.mcp",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",

@@ -16,6 +16,7 @@ from bearsearch.types import (
     EmbedReport,
     GetResult,
     Hubs,
+    Examination,
     IndexStatus,
     LinkHop,
     Links,
@@ -143,6 +144,11 @@ def sources(values: Sequence[SourceEntry]) -> dict[str, Any]:
 
 def status(value: IndexStatus) -> dict[str, Any]:
     """The document of `status`."""
+    return _plain(value)
+
+
+def examination(value: Examination) -> dict[str, Any]:
+    """The document of `doctor`."""
     return _plain(value)
 
 
