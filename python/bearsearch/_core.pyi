@@ -39,6 +39,10 @@ class SearchOptions(FilterOptions):
     mode: str
     fusion: str
     limit: int
+    offset: int
+    context: int
+    passages: bool
+    fts5: bool
     floor: float
     fingerprint: str | None
     no_embedding: str | None
@@ -124,6 +128,7 @@ class NoteDict(DocumentDict):
 
 @type_check_only
 class HitDict(DocumentDict):
+    place: int
     score: float
     confidence: float | None
     text_rank: int | None
@@ -133,6 +138,9 @@ class HitDict(DocumentDict):
     text_share: float | None
     vector_share: float | None
     words: list[str]
+    passage: str | None
+    context: list[tuple[str, tuple[int, int], str]]
+    duplicates: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -155,6 +163,7 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    next: int | None
     understood: list[str]
     words: list[tuple[str, int]]
     corrections: list[tuple[str, list[str]]]
@@ -196,6 +205,12 @@ class LinksDict(TypedDict):
     hops: list[list[HopDict]]
     left_out: int
     broken: list[BrokenLinkDict]
+
+@type_check_only
+class SimilarDict(TypedDict):
+    title: str
+    hits: list[HitDict]
+    reason: str | None
 
 @type_check_only
 class StatusDict(TypedDict):
@@ -244,6 +259,7 @@ class Index:
     def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...
     def forget_embeddings(self) -> None: ...
     def search(self, options: SearchOptions) -> ResponseDict: ...
+    def similar(self, reference: str, options: FilterOptions, limit: int) -> SimilarDict | None: ...
     @staticmethod
     def embedding_text(query: str) -> str: ...
     def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...

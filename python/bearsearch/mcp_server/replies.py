@@ -26,6 +26,45 @@ class IndexStateReply(BaseModel):
     stale: bool
 
 
+class PassageReply(BaseModel):
+    """A chunk of a note beside the best one."""
+
+    heading: str
+    lines: list[int]
+    text: str
+
+
+class CorrectionReply(BaseModel):
+    """What was searched in place of a word that no note holds."""
+
+    typed: str
+    searched: list[str]
+
+
+class QueryWordReply(BaseModel):
+    """A word of a query, and how many notes hold it."""
+
+    word: str
+    documents: int
+
+
+class ExplanationReply(BaseModel):
+    """How a query was read and answered."""
+
+    understood: list[str]
+    fusion: str
+    words: list[QueryWordReply]
+    elapsed_ms: dict[str, float]
+
+
+class HitExplanationReply(BaseModel):
+    """Why a note stands where it does."""
+
+    text_share: float | None
+    vector_share: float | None
+    words: list[str]
+
+
 class HitReply(BaseModel):
     """One note that a search found, with its best passage; pass `id` to note_get."""
 
@@ -49,6 +88,10 @@ class HitReply(BaseModel):
     line_hits: list[int]
     total_hits: int
     snippet: str
+    passage: str | None
+    context: list[PassageReply]
+    duplicates: list[str]
+    explanation: HitExplanationReply | None
 
 
 class SearchReply(BaseModel):
@@ -62,6 +105,9 @@ class SearchReply(BaseModel):
     index: IndexStateReply
     total: int
     hits: list[HitReply]
+    corrections: list[CorrectionReply]
+    cursor: str | None
+    explanation: ExplanationReply | None
     truncated: bool
     notices: list[str]
 
