@@ -1,7 +1,7 @@
 """The examination behind `bearsearch doctor`: one check per thing that can be wrong, each with what to do about it.
 
-Never shows a word of a note. Called by `Index.doctor`, which hands over what only an open index knows; what a check costs
-is seconds at most, because the whole index file is read and the model is loaded.
+Never shows a word of a note. Called by `Index.doctor`, which hands over what only an open index knows. Takes seconds at
+most: the whole index file is read and the model is loaded.
 """
 
 from __future__ import annotations
@@ -78,9 +78,14 @@ def _folder_refusal(path: str) -> tuple[str, str] | None:
 def _refusal(path: str) -> tuple[str, str] | None:
     """Why a child process cannot read a byte of a file, and what to do; None when it can.
 
-    A child, because where macOS asks its user the opening hangs, and an open descriptor in this process would end locks.
+    A child, because where macOS asks its user the opening hangs, and because closing a descriptor of a database ends
+    the locks that this process holds on it.
     """
-    if not Path(path).exists() and not _may_be_hidden(path):
+    try:
+        Path(path).stat()
+    except PermissionError:
+        pass  # the child says it in the system's words
+    except OSError:
         return "the file is not there", "start Bear once, or name its database with --db PATH"
     try:
         done = subprocess.run(
@@ -99,25 +104,13 @@ def _refusal(path: str) -> tuple[str, str] | None:
     return words[0], _permission_advice()
 
 
-def _may_be_hidden(path: str) -> bool:
-    """Whether the system may hide the file rather than say that there is none."""
-    try:
-        os.stat(path)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def _permission_advice() -> str:
     if sys.platform != "darwin":
         return "give this user the right to read it"
     app = launching_app(_parents())
     who = f"'{app}'" if app else "the program that started bearsearch (Terminal, an editor, Claude Desktop)"
-    return (
-        f"allow {who} in System Settings, Privacy & Security, Full Disk Access, then quit and reopen it; sudo does not help"
-    )
+    place = "System Settings, Privacy & Security, Full Disk Access"
+    return f"allow {who} in {place}, then quit and reopen it; sudo does not help"
 
 
 def _parents() -> list[str]:
@@ -139,8 +132,8 @@ def _parents() -> list[str]:
 def launching_app(commands: Sequence[str]) -> str | None:
     """The application that macOS asks about: the outermost bundle among a process and those above it.
 
-    >>> launching_app(["/usr/bin/python3", "-zsh", "/System/Applications/Utilities/Terminal.app/Contents/MacOS/Terminal"])
-    '/System/Applications/Utilities/Terminal.app'
+    >>> launching_app(["/usr/bin/python3", "-zsh", "/Applications/iTerm.app/Contents/MacOS/iTerm2", "/sbin/launchd"])
+    '/Applications/iTerm.app'
     """
     for command in reversed(commands):
         before, found, _ = command.partition(".app/Contents/")
@@ -227,7 +220,9 @@ def check_vectors(engine: _core.Index, embedder: Embedder | None) -> Iterator[Ch
             name="embeddings",
             ok=lowest >= LEAST_COSINE,
             detail=f"{len(stored)} stored ones were computed again; the lowest cosine is {lowest:.4f}",
-            advice=None if lowest >= LEAST_COSINE else "`bearsearch index --rebuild=embeddings` computes all of them anew",
+            advice=None
+            if lowest >= LEAST_COSINE
+            else "`bearsearch index --rebuild=embeddings` computes all of them anew",
         )
     coverage = engine.coverage(live["id"])
     waiting, failed = coverage["pending"], coverage["failed"]

@@ -35,12 +35,12 @@ from bearsearch.errors import (
 )
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
-    Check,
-    Examination,
     BrokenLinks,
+    Check,
     Correction,
     Document,
     EmbedReport,
+    Examination,
     GetResult,
     Hit,
     Hubs,
@@ -1306,9 +1306,7 @@ class Index:
             ),
         )
 
-    def doctor(
-        self, *, prepare: bool = False, on_message: Callable[[str], None] | None = None
-    ) -> Examination:
+    def doctor(self, *, prepare: bool = False, on_message: Callable[[str], None] | None = None) -> Examination:
         """Examines sources, index, model and stored vectors, and says what to do about each finding.
 
         Loads the model, computes with it, and reads the whole index file; shows no text of notes.
@@ -1328,8 +1326,11 @@ class Index:
         try:
             engine = self._engine
             targets = self._targets()
-            checks += [doctor.check_source(target.name or target.kind, target.kind, target.path) for target in targets
-                       if target.kind != HANDED_OVER]
+            checks += [
+                doctor.check_source(target.name or target.kind, target.kind, target.path)
+                for target in targets
+                if target.kind != HANDED_OVER
+            ]
             if not targets:
                 checks.append(Check(name="sources", ok=False, detail=str(self._no_sources()), advice=None))
             checks += doctor.check_index(engine, self.path)
@@ -1339,7 +1340,9 @@ class Index:
                 checks += doctor.check_vectors(engine, embedder)
             checks.append(doctor.check_versions(engine.status()["vector_backend"]))
         except IndexUnavailableError as error:
-            checks.append(Check(name="index", ok=False, detail=str(error), advice="`bearsearch index` mends what it can"))
+            checks.append(
+                Check(name="index", ok=False, detail=str(error), advice="`bearsearch index` mends what it can")
+            )
         return Examination(ok=all(check.ok for check in checks), checks=tuple(checks))
 
 

@@ -12,10 +12,10 @@ from bearsearch.render.visible import for_terminal, on_one_line
 from bearsearch.types import (
     BackgroundStatus,
     EmbedReport,
+    Examination,
     Explanation,
     GetResult,
     Hit,
-    Examination,
     IndexStatus,
     ListResult,
     Note,
