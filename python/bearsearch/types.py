@@ -276,6 +276,28 @@ class CreatedNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding of `doctor`."""
+
+    name: str
+    """What was examined."""
+    ok: bool
+    detail: str
+    """What was found."""
+    advice: str | None
+    """What to do about it; None when there is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What `doctor` found."""
+
+    ok: bool
+    """Whether every check is."""
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoteSummary:
     """One note without its text."""
 

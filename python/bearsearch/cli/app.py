@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
+    "doctor": "bearsearch.cli.doctor",
     "mcp": "bearsearch.cli.mcp",
     "install": "bearsearch.cli.install",
     "uninstall": "bearsearch.cli.uninstall",
