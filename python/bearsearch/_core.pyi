@@ -30,6 +30,10 @@ class SearchOptions(FilterOptions):
     mode: str
     fusion: str
     limit: int
+    offset: int
+    context: int
+    passages: bool
+    fts5: bool
     floor: float
     fingerprint: str | None
     no_embedding: str | None
@@ -115,6 +119,7 @@ class NoteDict(DocumentDict):
 
 @type_check_only
 class HitDict(DocumentDict):
+    place: int
     score: float
     confidence: float | None
     text_rank: int | None
@@ -124,6 +129,9 @@ class HitDict(DocumentDict):
     text_share: float | None
     vector_share: float | None
     words: list[str]
+    passage: str | None
+    context: list[tuple[str, tuple[int, int], str]]
+    duplicates: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -146,6 +154,7 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    next: int | None
     understood: list[str]
     words: list[tuple[str, int]]
     corrections: list[tuple[str, list[str]]]
@@ -189,6 +198,12 @@ class LinksDict(TypedDict):
     broken: list[BrokenLinkDict]
 
 @type_check_only
+class SimilarDict(TypedDict):
+    title: str
+    hits: list[HitDict]
+    reason: str | None
+
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
@@ -219,6 +234,7 @@ class Index:
     def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...
     def forget_embeddings(self) -> None: ...
     def search(self, options: SearchOptions) -> ResponseDict: ...
+    def similar(self, reference: str, options: FilterOptions, limit: int) -> SimilarDict | None: ...
     @staticmethod
     def embedding_text(query: str) -> str: ...
     def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...

@@ -12,12 +12,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 from bearsearch import _core
+from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
 from bearsearch.background import Background
 from bearsearch.config import load_settings
 from bearsearch.errors import (
@@ -36,10 +38,8 @@ from bearsearch.types import (
     CreatedNote,
     Document,
     EmbedReport,
-    Explanation,
     GetResult,
     Hit,
-    HitExplanation,
     Hubs,
     IndexState,
     IndexStatus,
@@ -48,7 +48,6 @@ from bearsearch.types import (
     ListResult,
     Note,
     Progress,
-    QueryWord,
     SearchResult,
     SourceEntry,
     SourceReport,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bearsearch.embedding import Embedder, ModelChoice
+    from bearsearch.embedding.rerank import Reranker
 
 __all__ = ["Index"]
 
@@ -76,6 +76,9 @@ EMBED_PAGE = 512
 
 SOURCE_BUSY_TIMEOUT_MS = 5_000
 """How long to wait while Bear saves."""
+
+RERANKED = 30
+"""Hits that a cross-encoder orders again: what it lifts from further down is rare, and each one costs."""
 
 MAX_LINK_DEPTH = 3
 """Steps that `links` goes at most: from most notes, three lead to most of a library."""
@@ -140,6 +143,12 @@ class _Options(NamedTuple):
     limit: int
     fresh: bool
     explain: bool
+    context: int
+    max_tokens: int | None
+    cursor: str | None
+    diverse: str | None
+    rerank: bool
+    fts5: bool
 
 
 class _Filters(NamedTuple):
@@ -203,6 +212,7 @@ class Index:
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
         self._asked_before: dict[str, NDArray[np.float32]] = {}
+        self._reranker: Reranker | None = None
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
@@ -221,6 +231,7 @@ class Index:
             self._background = None
         self._embedder = None
         self._asked_before = {}
+        self._reranker = None
         self._choice = None
         self._opened = None
 
@@ -721,7 +732,13 @@ class Index:
         after: date | datetime | None = None,
         before: date | datetime | None = None,
         archived: bool = False,
+        context: int = 0,
+        max_tokens: int | None = None,
+        cursor: str | None = None,
+        diverse: str | None = None,
+        rerank: bool = False,
         fusion: str = "share",
+        fts_syntax: bool = False,
         explain: bool = False,
         fresh: bool = True,
     ) -> SearchResult:
@@ -741,6 +758,12 @@ class Index:
             after: Updated on or after this day or moment; a day begins at midnight UTC.
             before: Updated before this day or moment.
             archived: Find notes that their owner put away, too.
+            context: Passages of the same note to return before and behind the best one.
+            max_tokens: Return whole passages, as many as fit into about so many tokens, and a cursor to go on with.
+            cursor: Go on behind the answer that this cursor comes from; the search must be the same.
+            diverse: tags or sources: hits that repeat those above them come later.
+            rerank: Let a cross-encoder order the first hits again; its weights are a download of their own.
+            fts_syntax: The query is an expression in FTS5's own syntax; words only.
             fusion: How words and meaning become one list: share, by how much of what is possible each of them saw in a
                 note; or rrf, by ranks alone (reciprocal rank fusion, k = 60).
             explain: Say how the query was read, how long each step took, and why each note stands where it does.
@@ -757,7 +780,27 @@ class Index:
             raise UsageError("the query is empty; give at least one word")
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
-        options = _Options(mode, fusion, min(limit, UNLIMITED), fresh, explain)
+        if context < 0:
+            raise UsageError(f"context is {context}; ask for 0 or more passages")
+        if max_tokens is not None and max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens}; ask for at least 1")
+        if diverse is not None and diverse not in DIVERSE:
+            raise UsageError(f'hits cannot be diverse over "{diverse}"; use {" or ".join(DIVERSE)}')
+        if fts_syntax and mode not in {"auto", "fts"}:
+            raise UsageError(f"FTS5's syntax is about words, and the mode is {mode}; use fts")
+        options = _Options(
+            mode="fts" if fts_syntax else mode,
+            fusion=fusion,
+            limit=min(limit, UNLIMITED),
+            fresh=fresh,
+            explain=explain,
+            context=context,
+            max_tokens=max_tokens,
+            cursor=cursor,
+            diverse=diverse,
+            rerank=rerank,
+            fts5=fts_syntax,
+        )
         with self._background.query() if self._background else contextlib.nullcontext():
             return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
 
@@ -785,7 +828,13 @@ class Index:
                 "mode": mode,
                 "fusion": options.fusion,
                 "floor": asked.floor,
-                "limit": options.limit,
+                "limit": max(options.limit, RERANKED)
+                if options.rerank
+                else options.limit * (3 if options.diverse else 1),
+                "offset": offset_of(options.cursor),
+                "context": options.context,
+                "passages": options.max_tokens is not None or options.rerank,
+                "fts5": options.fts5,
                 "sources": self._source_ids(targets, filters.sources),
                 "tags_all": list(filters.tags),
                 "tags_any": list(filters.any_tags),
@@ -797,6 +846,7 @@ class Index:
                 "no_embedding": asked.reason,
             }
         )
+        clock.restart()
         clock.laps |= dict(response["elapsed_ms"])
         legs = {
             name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()
@@ -819,6 +869,8 @@ class Index:
             notices.append(
                 f"{response['pending']} passages still wait for an embedding; `bearsearch index` computes them all"
             )
+        hits, following = self._arranged(queries[0], response, options, legs)
+        clock.lap("arranging")
         return SearchResult(
             query=queries[0] if len(queries) == 1 else " | ".join(queries),
             mode=response["mode"],
@@ -829,9 +881,10 @@ class Index:
                 documents=response["documents"], chunks=response["chunks"], pending=response["pending"], stale=stale
             ),
             total=response["total"],
-            hits=tuple(_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], 1)),
+            hits=tuple(hits),
             corrections=corrections,
-            explanation=_explanation(response, options.fusion, clock.laps) if options.explain else None,
+            cursor=following,
+            explanation=as_explanation(response, options.fusion, clock.laps) if options.explain else None,
             notices=tuple(notices),
         )
 
@@ -842,6 +895,90 @@ class Index:
             ModelError: No model can be loaded.
         """
         return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
+
+    def _arranged(
+        self, query: str, response: _core.ResponseDict, options: _Options, legs: dict[str, Leg]
+    ) -> tuple[list[Hit], str | None]:
+        """The engine's hits in the order and number that the caller wants, and the cursor behind them."""
+        start = offset_of(options.cursor)
+        hits = [as_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], start + 1)]
+        whole = len(hits)
+        if options.rerank:
+            hits, legs["rerank"] = self._reranked(query, hits)
+        if options.diverse is not None:
+            hits = diverse(hits, options.diverse, limit=options.limit)
+        hits = hits[: options.limit]
+        if options.max_tokens is not None:
+            hits = packed(hits, options.max_tokens)
+        elif options.rerank:
+            hits = [replace(hit, passage=None) for hit in hits]
+        # An order of its own cannot be gone on with by place: what was passed over would be lost.
+        reordered = options.rerank or options.diverse is not None
+        if len(hits) == whole or reordered:
+            return hits, None if reordered else cursor_of(response["next"])
+        return hits, cursor_of(response["hits"][len(hits) - 1]["place"])
+
+    def _reranked(self, query: str, hits: list[Hit]) -> tuple[list[Hit], Leg]:
+        """The first hits in a cross-encoder's order, and what it did."""
+        try:
+            if self._reranker is None:
+                from bearsearch.embedding.rerank import load_reranker
+
+                self._reranker = load_reranker(self.settings)
+            first = hits[:RERANKED]
+            scores = self._reranker.scores(query, [f"{hit.title}\n{hit.passage or hit.snippet}" for hit in first])
+        except ModelError as error:
+            return hits, Leg(ran=False, hits=0, reason=str(error))
+        order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
+        arranged = [*(first[place] for place in order), *hits[RERANKED:]]
+        return [replace(hit, rank=rank) for rank, hit in enumerate(arranged, hits[0].rank if hits else 1)], Leg(
+            ran=True, hits=len(first), reason=None
+        )
+
+    def similar(self, reference: str, *, limit: int = 10, archived: bool = False) -> SearchResult:
+        """Finds notes near a note in meaning, by the vectors that it already has; loads no model.
+
+        Args:
+            reference: The note's id, NAME:ID, or title.
+            limit: Notes to return, at least 1.
+            archived: Find notes that their owner put away, too.
+
+        Raises:
+            UsageError: No note has that id or title, or the limit is below 1.
+            SourceNotFoundError: There is no source at all.
+            IndexUnavailableError: The index cannot be read.
+        """
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        stale, notices = self._freshen(targets)
+        filters = self._filters(targets, archived=archived)
+        found = self._engine.similar(_without_nul(reference), filters, min(limit, UNLIMITED))
+        if found is None:
+            raise UsageError(f'no note has the id or title "{reference}"; `bearsearch search` shows ids')
+        hits = tuple(as_hit(rank, hit, explain=False) for rank, hit in enumerate(found["hits"], 1))
+        if found["reason"]:
+            notices.append(found["reason"])
+        idle = Leg(ran=False, hits=0, reason="a note was asked for, not words")
+        state = self.status()
+        return SearchResult(
+            query=found["title"],
+            mode="vector",
+            requested_mode="vector",
+            good_match=bool(hits),
+            legs={
+                "text": idle,
+                "vector": Leg(ran=found["reason"] is None, hits=len(hits), reason=found["reason"]),
+                "typo": idle,
+                "like": idle,
+            },
+            index=IndexState(documents=state.documents, chunks=state.chunks, pending=state.pending, stale=stale),
+            total=len(hits),
+            hits=hits,
+            notices=tuple(notices),
+        )
 
     def _ask_model(self, queries: list[str], *, mode: str) -> _Asked:
         """The queries' embeddings, or the reason why there are none.
@@ -1346,50 +1483,13 @@ class _Clock:
         self.laps: dict[str, float] = {}
         self._since = time.perf_counter()
 
+    def restart(self) -> None:
+        self._since = time.perf_counter()
+
     def lap(self, step: str) -> None:
         now = time.perf_counter()
         self.laps[step] = (now - self._since) * 1000
         self._since = now
-
-
-def _explanation(response: _core.ResponseDict, fusion: str, elapsed_ms: dict[str, float]) -> Explanation:
-    return Explanation(
-        understood=tuple(response["understood"]),
-        fusion=fusion,
-        words=tuple(QueryWord(word=word, documents=documents) for word, documents in response["words"]),
-        elapsed_ms=elapsed_ms,
-    )
-
-
-def _hit(rank: int, hit: _core.HitDict, *, explain: bool = False) -> Hit:
-    return Hit(
-        rank=rank,
-        id=hit["id"],
-        title=hit["title"],
-        source=hit["source"],
-        url=hit["url"],
-        tags=tuple(hit["tags"]),
-        updated_at=moment(hit["updated_at_ms"]),
-        archived=hit["archived"],
-        locked=hit["locked"],
-        score=hit["score"],
-        confidence=hit["confidence"],
-        text_rank=hit["text_rank"],
-        vector_rank=hit["vector_rank"],
-        bm25=hit["bm25"],
-        cosine=hit["cosine"],
-        heading=hit["heading"],
-        lines=hit["lines"],
-        line_hits=tuple(hit["line_hits"]),
-        total_hits=hit["total_hits"],
-        snippet=hit["snippet"],
-        highlights=tuple(hit["highlights"]),
-        explanation=HitExplanation(
-            text_share=hit["text_share"], vector_share=hit["vector_share"], words=tuple(hit["words"])
-        )
-        if explain
-        else None,
-    )
 
 
 def _lines_of(text: str) -> list[str]:

@@ -277,6 +277,10 @@ impl Index {
             mode: Mode::from_word(&mode).map_err(|error| to_python(&error))?,
             fusion,
             limit: field(options, "limit")?,
+            offset: field(options, "offset")?,
+            context: field(options, "context")?,
+            passages: field(options, "passages")?,
+            fts5: field(options, "fts5")?,
             filters: filters(options)?,
             fingerprint: field(options, "fingerprint")?,
             no_embedding: field(options, "no_embedding")?,
@@ -284,6 +288,26 @@ impl Index {
         };
         let response = detached(py, || search::search(&self.store, &request))?;
         convert::response(py, &response)
+    }
+
+    /// Notes near the note that a reference names, and a reason when there are none; None when no note has that name.
+    fn similar<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &str,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let filters = filters(options)?;
+        let of = Scope::new(&Filters { archived: true, sources: filters.sources.clone(), ..Filters::default() });
+        let found = detached(py, || {
+            let Some(note) = self.store.read(|conn| library::find(conn, reference, &of))?.into_iter().next() else {
+                return Ok(None);
+            };
+            Ok(Some((note.title, search::similar(&self.store, note.id, &filters, limit)?)))
+        })?;
+        let Some((title, similar)) = found else { return Ok(None) };
+        convert::similar(py, &title, &similar).map(Some)
     }
 
     /// What a query means, as text to embed; empty when there is nothing to embed.

@@ -62,6 +62,7 @@ def renamed(value: Any) -> set[str]:
         ("search", "key of `legs.*`", fields(types.Leg)),
         ("search", "key of `index`", fields(types.IndexState)),
         ("search", "key of `hits[]`", fields(types.Hit)),
+        ("search", "key of `context[]`", fields(types.Passage)),
         ("search", "key of `corrections[]`", fields(types.Correction)),
         ("search", "key of `explanation`", fields(types.Explanation)),
         ("search", "key of `hits[].explanation`", fields(types.HitExplanation)),

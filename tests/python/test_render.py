@@ -90,7 +90,7 @@ def test_json_of_a_search_has_exactly_the_promised_keys_in_order() -> None:
 
     assert list(document) == [
         "query", "mode", "requested_mode", "good_match", "legs", "index", "total", "hits",
-        "corrections", "explanation",
+        "corrections", "cursor", "explanation",
     ]  # fmt: skip
     assert list(document["legs"]) == ["text", "vector", "typo", "like"]
     assert list(document["legs"]["text"]) == ["ran", "hits", "reason"]
@@ -98,7 +98,7 @@ def test_json_of_a_search_has_exactly_the_promised_keys_in_order() -> None:
     assert list(document["hits"][0]) == [
         "rank", "id", "title", "source", "url", "tags", "updated_at", "archived", "locked", "score", "confidence",
         "text_rank", "vector_rank", "bm25", "cosine", "heading", "lines", "line_hits", "total_hits", "snippet",
-        "explanation",
+        "passage", "context", "duplicates", "explanation",
     ]  # fmt: skip
     assert document["hits"][0]["lines"] == [5, 9]
     assert document["hits"][0]["updated_at"] == "2026-04-30T22:15:30Z"

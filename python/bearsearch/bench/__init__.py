@@ -36,11 +36,18 @@ def _engine(name: str) -> Callable[[Plan], Iterator[Measured]]:
     return measured
 
 
+def _text(plan: Plan) -> Iterator[Measured]:
+    from bearsearch.bench.text import text
+
+    return text(plan)
+
+
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "index": _engine("index"),
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
+    "text": _text,
     "vector": _vector,
 }
 

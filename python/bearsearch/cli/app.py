@@ -33,6 +33,7 @@ EXIT_CODES: Mapping[int, str] = {
 
 COMMANDS: Mapping[str, str] = {
     "search": "bearsearch.cli.search",
+    "similar": "bearsearch.cli.similar",
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",

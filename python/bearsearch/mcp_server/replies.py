@@ -1,7 +1,7 @@
 """The shapes of structured replies: what each tool's output schema says.
 
 The keys are those of the JSON documents of the command line (docs/json.md), and a few that only a reply needs:
-`truncated` when there is more, `next_cursor` or `next_lines` to ask for it, and `notices`, sentences for whoever reads
+`truncated` when there is more, `cursor` or `next_lines` to ask for it, and `notices`, sentences for whoever reads
 it.
 """
 
@@ -37,6 +37,21 @@ class IndexStateReply(BaseModel):
     stale: bool
 
 
+class PassageReply(BaseModel):
+    """A chunk of a note beside the best one."""
+
+    heading: str
+    lines: list[int]
+    text: str
+
+
+class CorrectionReply(BaseModel):
+    """What was searched in place of a word that no note holds."""
+
+    typed: str
+    searched: list[str]
+
+
 class HitReply(BaseModel):
     """One note that a search found, with its best passage; pass `id` to note_get."""
 
@@ -60,13 +75,9 @@ class HitReply(BaseModel):
     line_hits: list[int]
     total_hits: int
     snippet: str
-
-
-class CorrectionReply(BaseModel):
-    """What was searched in place of a word that no note holds."""
-
-    typed: str
-    searched: list[str]
+    passage: str | None
+    context: list[PassageReply]
+    duplicates: list[str]
 
 
 class SearchReply(BaseModel):
@@ -81,8 +92,8 @@ class SearchReply(BaseModel):
     total: int
     hits: list[HitReply]
     corrections: list[CorrectionReply]
+    cursor: str | None
     truncated: bool
-    next_cursor: str | None
     notices: list[str]
 
 
@@ -117,7 +128,7 @@ class ListReply(BaseModel):
     notes: list[NoteSummaryReply]
     total: int
     truncated: bool
-    next_cursor: str | None
+    cursor: str | None
     notices: list[str]
 
 
@@ -134,7 +145,7 @@ class TagsReply(BaseModel):
     tags: list[TagReply]
     total: int
     truncated: bool
-    next_cursor: str | None
+    cursor: str | None
 
 
 class GetReply(BaseModel):
