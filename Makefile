@@ -22,7 +22,7 @@ $(VENV)/installed: $(BIN)/maturin $(RUST_SOURCES) $(PYTHON_SOURCES)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
 	$(BIN)/python -m pip install --quiet --find-links dist --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote]'
+	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote,ui]'
 	@touch $@
 
 .PHONY: setup
@@ -60,12 +60,20 @@ lint: setup ## Check formatting, lints and types, exactly as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/python -m mypy.stubtest bearsearch._core
+	$(BIN)/python scripts/third_party_licenses.py --check
 
 .PHONY: format
 format: $(BIN)/maturin ## Format all code
 	cargo fmt
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+.PHONY: docs
+docs: setup ## Write the generated pages, snapshots, pictures and licences anew; read the difference
+	$(BIN)/python docs/generate.py
+	BEARSEARCH_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/python/test_cli_snapshots.py tests/python/test_cli_startup.py
+	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/third_party_licenses.py
 
 .PHONY: bench
 bench: setup ## Measure, in under a minute
@@ -78,7 +86,9 @@ bench-vector: setup ## Measure the vector scan beside its peers (minutes, gigaby
 
 .PHONY: wheel
 wheel: $(BIN)/maturin ## Build the wheel and the sdist into dist/
+	rm -rf dist
 	$(BIN)/maturin build --release --sdist --out dist --interpreter $(BIN)/python
+	$(BIN)/python scripts/check_wheel.py dist/*.whl
 
 .PHONY: bundle
 bundle: setup ## Build the .mcpb bundle and the registry's server.json into dist/, validated where npm is at hand

@@ -100,6 +100,9 @@ pub fn find(conn: &Connection, spec: &SourceSpec) -> Result<Option<SourceRow>> {
 pub fn proposed_name(spec: &SourceSpec) -> String {
     let from_path = || match spec.kind {
         SourceKind::Bear | SourceKind::Given => spec.kind.as_str().to_owned(),
+        SourceKind::Backup => {
+            spec.path.file_stem().map_or_else(|| "backup".to_owned(), |name| name.to_string_lossy().into_owned())
+        }
         SourceKind::Markdown => {
             spec.path.file_name().map_or_else(|| "notes".to_owned(), |name| name.to_string_lossy().into_owned())
         }

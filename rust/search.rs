@@ -4,6 +4,7 @@
 //! `lexical` and `vector`; the arithmetic of lists is `fusion`; reading a person's words is `query`. No model is known here: an
 //! embedding comes with the request, or a reason why there is none.
 
+mod attachments;
 mod evidence;
 mod legs;
 mod near_duplicates;
@@ -27,6 +28,7 @@ use crate::{
     snippet::Excerpt,
     store::{Store, meta},
 };
+use attachments::Attached;
 use legs::{Found, LegRanking};
 pub use similar::{Similar, similar};
 
@@ -270,7 +272,9 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
         }
     }
     let started = Instant::now();
-    let ranked = store.read(|conn| ranking::rank(conn, store, request, &queries, model.as_ref(), &found))?;
+    let mut ranked = store.read(|conn| ranking::rank(conn, store, request, &queries, model.as_ref(), &found))?;
+    let mut attached = store.read(|conn| Attached::find(conn, &queries, &found))?;
+    store.read(|conn| attached.add_to(conn, &mut ranked))?;
     add_elapsed(&mut elapsed_ms, "fusion", started);
 
     let started = Instant::now();
@@ -281,6 +285,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     response.understood = queries.iter().map(query::explain).collect();
     let (hits, next) = store.read(|conn| evidence::page(conn, store, request, &queries, &found, &ranked))?;
     (response.hits, response.next) = (hits, next);
+    store.read(|conn| attached.label(conn, &queries, &mut response.hits))?;
     add_elapsed(&mut elapsed_ms, "evidence", started);
     response.elapsed_ms = elapsed_ms;
     Ok(response)

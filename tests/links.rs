@@ -410,13 +410,43 @@ fn a_locked_note_has_no_links_tasks_properties_or_attachments() {
     }
 }
 
-/// Ids of the notes that a query finds, sorted.
-fn found(store: &Store, query: &str) -> Vec<String> {
+#[test]
+fn text_that_bear_read_in_a_picture_is_weak_evidence_with_a_label() {
+    let library = Library::generate(&["--notes", "5"]);
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(&folder.path().join("index.sqlite")).unwrap();
+    sync_source(&store, SourceKind::Bear, &library.path);
+    let hub = library.manifest.iter().find(|note| note.kind == "attachments").unwrap();
+    let response = searched(&store, "wallaby");
+    assert_eq!(response.hits.len(), 1);
+    let hit = &response.hits[0];
+    assert_eq!(hit.document.external_id, hub.id.clone().unwrap());
+    assert_eq!(hit.heading, "attachment my photo 2.png");
+    assert!(hit.excerpt.text.starts_with("wallaby seen only in picture text"), "{}", hit.excerpt.text);
+    assert!(!hit.excerpt.highlights.is_empty() && hit.excerpt.line_hits.is_empty() && hit.text_rank.is_none());
+    assert_eq!(searched(&store, "numbat").hits[0].heading, "attachment plan.pdf");
+    assert_eq!(searched(&store, "plan.pdf").hits[0].heading, "", "the note names its file itself");
+    assert!(searched(&store, "bilby").hits.is_empty(), "what was taken out of the note is not");
+
+    // A note whose own words say it comes first.
+    let vault = folder.path().join("vault");
+    fs::create_dir(&vault).unwrap();
+    fs::write(vault.join("own.md"), "# Own\n\nA picture of a wallaby.\n").unwrap();
+    sync_source(&store, SourceKind::Markdown, &vault);
+    let ids: Vec<String> = searched(&store, "wallaby").hits.into_iter().map(|hit| hit.document.external_id).collect();
+    assert_eq!(ids, ["own.md".to_owned(), hub.id.clone().unwrap()]);
+}
+
+fn searched(store: &Store, query: &str) -> search::Response {
     let sources = store.read(registry::sources).unwrap();
     let filters = Filters { sources: sources.iter().map(|row| row.id).collect(), ..Filters::default() };
     let queries = vec![QueryInput { text: query.to_owned(), ..QueryInput::default() }];
-    let request = Request { queries, mode: Mode::Fts, limit: 50, filters, ..Request::default() };
-    let response = search::search(store, &request).unwrap();
+    search::search(store, &Request { queries, mode: Mode::Fts, limit: 50, filters, ..Request::default() }).unwrap()
+}
+
+/// Ids of the notes that a query finds, sorted.
+fn found(store: &Store, query: &str) -> Vec<String> {
+    let response = searched(store, query);
     let mut ids: Vec<String> = response.hits.iter().map(|hit| hit.document.external_id.clone()).collect();
     ids.sort();
     ids

@@ -4,6 +4,7 @@
     ├── UsageError (also ValueError)          what was asked has no meaning            exit code 2
     ├── IndexUnavailableError                 the index cannot be opened or written    exit code 3
     │   ├── IndexCorruptError                 the file is damaged
+    │   ├── IndexUnwritableError              it can be read and not written
     │   ├── IndexVersionError                 written by a newer bearsearch
     │   └── IndexBusyError                    another process is writing
     ├── SourceError (also OSError)            a source cannot be read                  exit code 4
@@ -29,6 +30,7 @@ __all__ = [
     "IndexBusyError",
     "IndexCorruptError",
     "IndexUnavailableError",
+    "IndexUnwritableError",
     "IndexVersionError",
     "ModelDamagedError",
     "ModelError",
@@ -63,6 +65,10 @@ class IndexUnavailableError(BearsearchError):
 
 class IndexCorruptError(IndexUnavailableError):
     """The index file is damaged; `bearsearch index` moves it aside and builds it again."""
+
+
+class IndexUnwritableError(IndexUnavailableError):
+    """The index can be read but not written: a full disk, or a folder or file that may not be written."""
 
 
 class IndexVersionError(IndexUnavailableError):

@@ -7,6 +7,7 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import threading
@@ -16,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from bearsearch import _core
 from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
@@ -25,6 +26,8 @@ from bearsearch.config import load_settings
 from bearsearch.errors import (
     IndexBusyError,
     IndexCorruptError,
+    IndexUnavailableError,
+    IndexUnwritableError,
     ModelError,
     SourceError,
     SourceNotFoundError,
@@ -95,6 +98,12 @@ MAX_CHUNK_TOKENS = 512
 HANDED_OVER = "given"
 """Kind of the sources whose documents a program hands over: there is nothing to compare them with."""
 
+BACKUP_ENDINGS = (".bearbk", ".bear2bk")
+"""How Bear calls its backups, the older name first."""
+
+DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
+"""How a file is called that may be Bear's database."""
+
 WRITABLE_KINDS = frozenset({"bear", "markdown"})
 """Kinds of sources that take new notes."""
 
@@ -106,6 +115,8 @@ CREATE_POLL_S = 0.1
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
+
+_Answer = TypeVar("_Answer")
 
 
 class _Target:
@@ -172,7 +183,7 @@ class Index:
     Args:
         path: The index file; None takes it from the settings, in the end the platform's data folder.
         db: A Bear database to work with instead of the registered sources.
-        vault: A folder of Markdown to work with instead of the registered sources.
+        vault: A folder of Markdown, or a backup of Bear's, to work with instead of the registered sources.
         model: Name of the embedding model; None lets the index and what is installed decide.
         model_path: Folder with the model's files.
         semantic: False never loads a model: words only.
@@ -273,7 +284,7 @@ class Index:
         if self.settings.db is not None:
             named.append(_Target("bear", str(self.settings.db), register=register))
         if self.settings.vault is not None:
-            named.append(_Target("markdown", str(self.settings.vault), register=register))
+            named.append(_Target(_kind_of(str(self.settings.vault)), str(self.settings.vault), register=register))
         if named:
             return named
         rows = self._engine.sources()
@@ -305,12 +316,12 @@ class Index:
         exclude: Sequence[str] | None = None,
         progress: ProgressFunction | None = None,
     ) -> SourceReport:
-        """Registers a Bear database or a folder of Markdown for all later calls, and reads it.
+        """Registers a folder of Markdown, a Bear database or a backup of Bear's for all later calls, and reads it.
 
         Adding what is there already reads it again, and gives it the name and the patterns that are named.
 
         Args:
-            path: The database, or the folder.
+            path: The folder, or the file.
             name: What `in:NAME` and `NAME:ID` call it; None takes it from the path.
             exclude: Patterns in gitignore syntax that this source leaves out, beside those in the settings; None leaves
                 them as they are.
@@ -412,8 +423,8 @@ class Index:
                 raise
             notices.append(self._mend(error))
             reports = sync_all()
-        if not dry_run and not any(report.error for report in reports):
-            _core.discard_damaged(str(self.path))
+        if not dry_run:
+            self._engine.finish_recovery()
         return SyncReport(
             sources=tuple(reports),
             chunks=self._engine.status()["chunks"],
@@ -449,12 +460,38 @@ class Index:
 
     def _mend(self, error: IndexCorruptError) -> str:
         """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
-        self.close()
         saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        if saved is None:
+            return f"the index was damaged, and another process has just built it again ({error})"
         return (
             f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
+
+    def _whole(self, answer: Callable[[], _Answer]) -> tuple[_Answer, tuple[str, ...]]:
+        """An answer, and what there is to say when the index was damaged and had to be begun anew for it.
+
+        The notes are then read within the time that every answer has for that; the next one goes on.
+        """
+        answered: _Answer | None = None
+        try:
+            answered = answer()
+            # A leg may have failed over damage and the others answered without it.
+            self._engine.refuse_damaged()
+            return answered, ()
+        except IndexCorruptError as error:
+            try:
+                told = self._mend(error)
+            except IndexUnavailableError as reason:
+                if answered is None:
+                    raise
+                return answered, (str(reason),)
+        if self._background is not None:
+            self._background.wake()
+        answered = answer()
+        with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+            self._engine.finish_recovery()
+        return answered, (told,)
 
     def index_documents(
         self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
@@ -539,7 +576,7 @@ class Index:
                 continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
-            except IndexBusyError as error:
+            except (IndexBusyError, IndexUnwritableError) as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
                 continue
@@ -802,7 +839,9 @@ class Index:
             fts5=fts_syntax,
         )
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
+            filters = _Filters(tags, any_tags, ids, sources, after, before, archived)
+            found, told = self._whole(lambda: self._search(queries, options, filters))
+            return dataclasses.replace(found, notices=told + found.notices)
 
     def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
@@ -1018,7 +1057,9 @@ class Index:
         # background thread embeds beside the queries.
         same_model = live is None or live["fingerprint"] == embedder.fingerprint
         if same_model and self._background is None:
-            self.embed(budget_ms=INLINE_EMBED_MS)
+            # What cannot be stored now waits on; the answer says that the index could not be brought up to date.
+            with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+                self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return _Asked(
             fingerprint=embedder.fingerprint,
@@ -1091,6 +1132,12 @@ class Index:
         spans = parse_spans(lines) if lines is not None else []
         if neighbours < 0:
             raise UsageError(f"neighbours is {neighbours}; it counts paragraphs from 0")
+        found, told = self._whole(lambda: self._get(wanted, spans, sections, neighbours))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _get(
+        self, wanted: Sequence[str], spans: Sequence[tuple[int, int]], sections: Sequence[str], neighbours: int
+    ) -> GetResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -1221,20 +1268,28 @@ class Index:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
         if offset < 0:
             raise UsageError(f"offset is {offset}; it counts notes from 0")
+        filters = _Filters(tags, any_tags, (), sources, after, before, archived)
+        found, told = self._whole(lambda: self._list(filters, limit=min(limit, UNLIMITED), offset=offset))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _list(self, filters: _Filters, *, limit: int, offset: int) -> ListResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         _, notices = self._freshen(targets)
-        options = self._filters(targets, sources=sources, archived=archived)
-        options["tags_all"] = list_(tags)
-        options["tags_any"] = list_(any_tags)
-        options["updated_from_ms"] = _to_ms(after)
-        options["updated_until_ms"] = _to_ms(before)
-        rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
+        options = self._filters(targets, sources=filters.sources, archived=filters.archived)
+        options["tags_all"] = list_(filters.tags)
+        options["tags_any"] = list_(filters.any_tags)
+        options["updated_from_ms"] = _to_ms(filters.after)
+        options["updated_until_ms"] = _to_ms(filters.before)
+        rows, total = self._engine.list(options, limit, offset)
         return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
+        return self._whole(self._tags)[0]
+
+    def _tags(self) -> tuple[Tag, ...]:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -1462,8 +1517,10 @@ def _absolute(path: str | Path) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """A folder is one of Markdown; a file can only be a database."""
-    return "bear" if Path(path).is_file() else "markdown"
+    """Backups go by their name, any other file can only be a database, and a folder is one of Markdown."""
+    if path.lower().endswith(BACKUP_ENDINGS):
+        return "backup"
+    return "bear" if path.lower().endswith(DATABASE_ENDINGS) and Path(path).is_file() else "markdown"
 
 
 def _to_ms(moment: date | datetime | None) -> int | None:

@@ -403,7 +403,7 @@ class SourceReport:
     source: str
     """Name of the source."""
     kind: str
-    """bear or markdown."""
+    """bear, backup or markdown."""
     path: str
     documents: int
     """Documents of this source that the index holds after the sync."""
@@ -490,7 +490,7 @@ class SourceEntry:
     name: str
     """What `in:NAME` and `NAME:ID` call it."""
     kind: str
-    """bear or markdown."""
+    """bear, backup or markdown."""
     path: str
     documents: int
     exclude: tuple[str, ...]

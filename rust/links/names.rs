@@ -57,7 +57,7 @@ pub fn of(document: &Document, source: SourceKind) -> Vec<Name> {
         }
     };
     match source {
-        SourceKind::Bear => {
+        SourceKind::Bear | SourceKind::Backup => {
             add(NameKind::BearTitle, &document.title, first_part(&document.title));
             add(NameKind::Id, &document.id, fold(&document.id));
         }

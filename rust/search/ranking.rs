@@ -50,7 +50,7 @@ pub struct Ranking {
 }
 
 impl Ranked {
-    fn plain(document_id: i64, score: f64) -> Self {
+    pub(super) fn plain(document_id: i64, score: f64) -> Self {
         Self { document_id, score, text_share: None, vector_share: None, confidence: None, chunk_id: None }
     }
 }

@@ -20,7 +20,7 @@ const GATE_VERSION: u8 = 1;
 /// in nanoseconds, of each file, or that it was not there. Only equality has a meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// In a fixed order; Bear: the database, `-wal`, `-journal`.
+    /// In a fixed order; Bear: the database, `-wal`, `-journal`; a backup: the file.
     stamps: Vec<Option<Stamp>>,
 }
 
@@ -33,6 +33,10 @@ pub struct Gate {
 pub fn gate(kind: SourceKind, path: &Path) -> Option<Gate> {
     match kind {
         SourceKind::Bear => database_stamps(path).ok().map(|stamps| Gate { stamps: stamps.to_vec() }),
+        SourceKind::Backup => {
+            let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+            Some(Gate { stamps: vec![Some(Stamp::of(&metadata))] })
+        }
         SourceKind::Markdown | SourceKind::Given => None,
     }
 }

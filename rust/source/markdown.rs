@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::Gitignore;
 
 use self::file::{Jail, Patience};
+use super::bundle::{self, Info};
 use super::markup::{self, Dialect};
 use super::stamp::unix_ns;
 use super::tags::Exclusion;
@@ -65,6 +66,11 @@ impl MarkdownSource {
     /// The document in one file, `None` when it is left out or gone.
     fn document(&self, id: &str, patience: &mut Patience) -> io::Result<Option<Document>> {
         let path = self.root.join(id);
+        if let Some(name) = id.rsplit('/').next().and_then(bundle::stem)
+            && fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir())
+        {
+            return self.bundle(id, name, &path, patience);
+        }
         let (bytes, metadata, mark) = match file::read(&path, patience) {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);
@@ -111,6 +117,27 @@ impl MarkdownSource {
             pinned: false,
             locked: false,
             url: Some(self.url(id, &path)),
+        }))
+    }
+
+    /// The document in a TextBundle, `None` when it is left out or gone.
+    fn bundle(&self, id: &str, name: &str, folder: &Path, patience: &mut Patience) -> io::Result<Option<Document>> {
+        let Some(text) = bundle::text_of(folder)? else { return Ok(None) };
+        let (bytes, metadata, mark) = file::read(&text, patience)?;
+        // Taken before the fields are read: a write after it shows in the next mark.
+        let mark = file::with_info(mark, folder);
+        let info = match file::read(&folder.join(bundle::INFO), patience) {
+            Ok((bytes, ..)) => Info::read(&bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Info::default(),
+            Err(error) => return Err(error),
+        };
+        let found = bundle::document(id, name, mark, decode::text(bytes), &info, &self.exclusion);
+        let (created_at_ms, updated_at_ms) = dates(&metadata);
+        Ok(found.map(|document| Document {
+            created_at_ms: document.created_at_ms.or(created_at_ms),
+            updated_at_ms: document.updated_at_ms.or(updated_at_ms),
+            url: Some(self.url(id, folder)),
+            ..document
         }))
     }
 

@@ -3,16 +3,18 @@
 //! A source lists what it holds with one change mark per document, and reads documents one batch at a time.
 //! Nothing here or below writes to a source, and nothing here knows the index.
 
+pub mod backup;
 pub mod bear;
 pub mod given;
 pub mod markdown;
 
+mod bundle;
 mod decode;
 mod front_matter;
 mod gate;
 pub mod markup;
-mod percent;
-mod stamp;
+pub(crate) mod percent;
+pub(crate) mod stamp;
 pub mod tags;
 mod title;
 
@@ -26,6 +28,8 @@ use crate::error::{Error, Result};
 pub enum SourceKind {
     /// Bear.app's SQLite database.
     Bear,
+    /// A backup that Bear wrote: a zip file.
+    Backup,
     /// A folder of Markdown files.
     Markdown,
     /// Documents that a program hands over; there is nowhere to read them again.
@@ -37,6 +41,7 @@ impl SourceKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bear => "bear",
+            Self::Backup => "backup",
             Self::Markdown => "markdown",
             Self::Given => "given",
         }
@@ -46,6 +51,7 @@ impl SourceKind {
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "bear" => Some(Self::Bear),
+            "backup" => Some(Self::Backup),
             "markdown" => Some(Self::Markdown),
             "given" => Some(Self::Given),
             _ => None,
@@ -203,6 +209,7 @@ pub fn check_patterns(root: &std::path::Path, patterns: &[String]) -> Result<()>
 pub fn open(kind: SourceKind, path: &std::path::Path, options: SourceOptions) -> Result<Box<dyn Source>> {
     Ok(match kind {
         SourceKind::Bear => Box::new(bear::BearSource::open(path, options)?),
+        SourceKind::Backup => Box::new(backup::BackupSource::open(path, options)?),
         SourceKind::Markdown => Box::new(markdown::MarkdownSource::open(path, options)?),
         SourceKind::Given => {
             let name = path.display();

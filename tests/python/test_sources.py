@@ -1,6 +1,7 @@
 """Registered sources: adding, listing and removing folders and libraries, and searching them as one."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,29 @@ def test_what_cannot_be_read_is_counted_with_its_reason(run: Run, second: Path) 
     assert "my vault (markdown): 2 notes, 2 files skipped\n" in listed
     assert "skipped Rye two.md: its text is only in the cloud" in listed
     assert "skipped out.md: is a symbolic link that leads out of the folder" in listed
+
+
+def test_a_backup_of_bear_is_a_source(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "Bear Notes 2026-11-30.bear2bk"
+    info = {"net.shinyfrog.bear": {"uniqueIdentifier": "AB-1", "pinned": 1, "trashed": 0}}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("Bear Notes/Rye.textbundle/text.markdown", "# Rye\n\nA sourdough of rye.\n")
+        archive.writestr("Bear Notes/Rye.textbundle/info.json", json.dumps(info))
+    before = path.read_bytes()
+
+    added = document_of(run("source", "add", str(path), "--json"))
+    assert (added["kind"], added["source"], added["documents"]) == ("backup", "Bear Notes 2026-11-30", 1)
+    [hit] = document_of(run("search", "sourdough is:pinned", "--no-semantic", "--json"))["hits"]
+    assert (hit["id"], hit["url"]) == ("AB-1", "bear://x-callback-url/open-note?id=AB-1")
+    assert titles(run("search", "rye", "--vault", str(path), "--no-semantic", "--json")) == ["Rye"]
+    assert path.read_bytes() == before
+
+
+def test_text_that_bear_read_in_a_picture_is_shown_with_the_file_it_is_from(run: Run, bear_db: Path) -> None:
+    shown = run("search", "wallaby", "--db", str(bear_db), "--no-semantic").stdout
+
+    assert "attachment my photo 2.png" in shown
+    assert "wallaby seen only in picture text" in shown
 
 
 def test_a_removed_source_is_not_found_any_more(run: Run, vault: Path, second: Path) -> None:

@@ -29,7 +29,7 @@ def command() -> None:
 
 @command.command(
     "add",
-    short_help="Add a folder of Markdown or a Bear database.",
+    short_help="Add a folder of Markdown, a Bear database or a backup.",
     cls=Command,
     example="bearsearch source add ~/Notes\n"
     "bearsearch source add ~/Work --name work --exclude 'archive/' --exclude '*.tmp.md'",

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::source::ChangeMark;
 use crate::source::stamp::Stamp;
+use crate::source::{ChangeMark, bundle};
 
 /// Larger files are hardly notes, and each is held in memory as a whole.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -21,6 +21,14 @@ pub fn mark(stamp: Stamp) -> ChangeMark {
     let mut bytes = Vec::with_capacity(33);
     bytes.push(MARK_VERSION);
     bytes.extend_from_slice(&stamp.to_bytes());
+    ChangeMark(bytes.into_boxed_slice())
+}
+
+/// The mark of a TextBundle: that of its text, and what `stat` says of the file with its fields.
+pub fn with_info(text: ChangeMark, folder: &Path) -> ChangeMark {
+    let info = fs::symlink_metadata(folder.join(bundle::INFO)).ok();
+    let mut bytes = text.0.into_vec();
+    bytes.extend(info.map(|metadata| Stamp::of(&metadata).to_bytes()).unwrap_or_default());
     ChangeMark(bytes.into_boxed_slice())
 }
 

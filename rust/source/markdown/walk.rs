@@ -12,6 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::{evicted, file};
 use crate::error::{Error, Result};
+use crate::source::bundle;
 use crate::source::stamp::Stamp;
 use crate::source::{Entry, Listing, Skipped};
 
@@ -79,6 +80,18 @@ fn add(root: &Path, entry: &DirEntry, listing: &mut Listing) {
     if let Some(evicted) = evicted::placeholder_of(entry.path()).filter(|path| kind.is_file() && is_note(path)) {
         return keep(root, &evicted, listing);
     }
+    if let Some(folder) = bundle_around(root, entry.path()) {
+        // Whatever else is in a bundle belongs to its text.
+        let is_text = entry.path().file_name().and_then(|name| name.to_str()).is_some_and(bundle::is_text);
+        if is_text && kind.is_file() && bundle::text_of(folder).is_ok_and(|text| text.as_deref() == Some(entry.path()))
+        {
+            match bundle_entry(root, folder, entry) {
+                Ok(entry) => listing.entries.push(entry),
+                Err(reason) => listing.skipped.push(Skipped { id: shown(root, folder), reason }),
+            }
+        }
+        return;
+    }
     let outcome = if kind.is_symlink() {
         match leads_to_notes_elsewhere(root, entry.path()) {
             true => Err("is a symbolic link that leads out of the folder".to_owned()),
@@ -112,6 +125,20 @@ fn entry_of(root: &Path, path: &Path, metadata: &fs::Metadata) -> std::result::R
         return Err(format!("has {} MiB, more than {} are not read", metadata.len() >> 20, file::MAX_BYTES >> 20));
     }
     Ok(Entry { id, mark: file::mark(Stamp::of(metadata)) })
+}
+
+/// The outermost TextBundle that `path` lies in, below the root.
+fn bundle_around<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
+    let is_bundle = |folder: &&Path| folder.file_name().and_then(|name| name.to_str()).is_some_and(bundle::is_bundle);
+    path.ancestors().skip(1).take_while(|folder| *folder != root).filter(is_bundle).last()
+}
+
+/// The entry for the bundle in `folder` whose text is `entry`.
+fn bundle_entry(root: &Path, folder: &Path, entry: &DirEntry) -> std::result::Result<Entry, String> {
+    let metadata = entry.metadata().map_err(|error| format!("cannot be read: {}", blamed(&error).1))?;
+    let text = entry_of(root, entry.path(), &metadata)?;
+    let id = id_of(root, folder).ok_or("its name is not valid UTF-8; rename it")?;
+    Ok(Entry { id, mark: file::with_info(text.mark, folder) })
 }
 
 /// Whether a link, which is never followed, hides notes that are listed nowhere else.
