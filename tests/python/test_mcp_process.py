@@ -71,8 +71,15 @@ def test_what_others_print_never_reaches_the_protocol(home: Path, vault: Path, t
     # Prints through Python, through the descriptor and from a child, with and without a line break, as libraries do.
     noisy = tmp_path / "noisy.py"
     noisy.write_text(
-        "import os, subprocess, sys\n"
+        "import atexit, os, subprocess, sys\n"
         "from bearsearch.service import Index\n"
+        "atexit.register(lambda: os.write(1, b'noise at the end'))\n"
+        "status = Index.status\n"
+        "def noisy_status(self):\n"
+        "    print('noise at the start', end='')\n"
+        "    os.write(1, b'native noise at the start')\n"
+        "    return status(self)\n"
+        "Index.status = noisy_status\n"
         "search = Index.search\n"
         "def noisy(self, *args, **named):\n"
         "    print('python noise')\n"
@@ -107,7 +114,10 @@ def test_what_others_print_never_reaches_the_protocol(home: Path, vault: Path, t
     assert replies[1]["result"]["structuredContent"]["hits"][0]["title"] == "Bread"
     assert stdout == ""
     assert process.returncode == 0
-    for noise in ("python noise", "no line break", "descriptor noise", "child noise"):
+    for noise in (
+        "python noise", "no line break", "descriptor noise", "child noise", "noise at the start",
+        "native noise at the start", "noise at the end",
+    ):  # fmt: skip
         assert noise in stderr
 
 
