@@ -37,10 +37,12 @@ from bearsearch.excerpt import headings, merged, parse_spans, section_spans, wid
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
+    Check,
     Correction,
     CreatedNote,
     Document,
     EmbedReport,
+    Examination,
     GetResult,
     Hit,
     Hubs,
@@ -49,7 +51,9 @@ from bearsearch.types import (
     Leg,
     Links,
     ListResult,
+    MapNote,
     Note,
+    NoteMap,
     Progress,
     SearchResult,
     SourceEntry,
@@ -1391,6 +1395,44 @@ class Index:
         found, total = self._engine.hubs(options, min(limit, UNLIMITED))
         return Hubs(hubs=tuple(map(hub, found)), total=total, notices=tuple(notices))
 
+    def map_notes(self, *, limit: int = 5_000, sources: Sequence[str] = (), archived: bool = False) -> NoteMap:
+        """The newest notes, placed so that those of a like meaning lie near each other; from stored vectors alone.
+
+        Raises:
+            UsageError: The index holds no embeddings, the limit is below 1, or a source unknown.
+        """
+        from bearsearch.map.layout import place
+
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found = self._engine.map(options, min(limit, UNLIMITED))
+        if found["without_vector"]:
+            notices.append(
+                f"{found['without_vector']} notes have no embedding yet and are not drawn; `bearsearch index` adds them"
+            )
+        linked: list[set[int]] = [set() for _ in found["notes"]]
+        for one, other in found["links"]:
+            linked[one].add(other)
+            linked[other].add(one)
+        drawn = zip(found["notes"], place(found["vectors"]).tolist(), linked, strict=True)
+        return NoteMap(
+            notes=tuple(
+                MapNote(
+                    id=row["id"],
+                    title=row["title"],
+                    source=row["source"],
+                    url=row["url"],
+                    tags=tuple(row["tags"]),
+                    x=float(x),
+                    y=float(y),
+                    links=len(others),
+                )
+                for row, (x, y), others in drawn
+            ),
+            links=tuple(found["links"]),
+            total=found["total"],
+            notices=tuple(notices),
+        )
+
     def _graph_scope(
         self, limit: int, sources: Sequence[str], *, archived: bool
     ) -> tuple[_core.FilterOptions, list_[str]]:
@@ -1443,6 +1485,45 @@ class Index:
                 for row in rows
             ),
         )
+
+    def doctor(self, *, prepare: bool = False, on_message: Callable[[str], None] | None = None) -> Examination:
+        """Examines sources, index, model and stored vectors, and says what to do about each finding.
+
+        Loads the model, computes with it, and reads the whole index file; shows no text of notes.
+
+        Args:
+            prepare: First fetch the model that is missing or damaged, or make the faster form of the installed one.
+            on_message: Called with sentences for a person, such as that a download begins.
+        """
+        from bearsearch import doctor
+
+        if prepare and self.settings.semantic:
+            # What stays wrong is among the findings.
+            with contextlib.suppress(ModelError):
+                self._prepare_model(on_message)
+                self._load_embedder(allow_download=True, on_message=on_message)
+        checks: list_[Check] = []
+        try:
+            engine = self._engine
+            targets = self._targets()
+            checks += [
+                doctor.check_source(target.name or target.kind, target.kind, target.path)
+                for target in targets
+                if target.kind != HANDED_OVER
+            ]
+            if not targets:
+                checks.append(Check(name="sources", ok=False, detail=str(self._no_sources()), advice=None))
+            checks += doctor.check_index(engine, self.path)
+            if self.settings.semantic:
+                found, embedder = doctor.check_model(self._find_model(), self._load_embedder)
+                checks.append(found)
+                checks += doctor.check_vectors(engine, embedder)
+            checks.append(doctor.check_versions(engine.status()["vector_backend"]))
+        except IndexUnavailableError as error:
+            checks.append(
+                Check(name="index", ok=False, detail=str(error), advice="`bearsearch index` mends what it can")
+            )
+        return Examination(ok=all(check.ok for check in checks), checks=tuple(checks))
 
 
 list_ = list  # `Index.list` hides the built-in inside the class.

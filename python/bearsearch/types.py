@@ -28,7 +28,9 @@ __all__ = [
     "LinkHop",
     "Links",
     "ListResult",
+    "MapNote",
     "Note",
+    "NoteMap",
     "NoteSummary",
     "Passage",
     "Progress",
@@ -274,6 +276,28 @@ class CreatedNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding of `doctor`."""
+
+    name: str
+    """What was examined."""
+    ok: bool
+    detail: str
+    """What was found."""
+    advice: str | None
+    """What to do about it; None when there is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What `doctor` found."""
+
+    ok: bool
+    """Whether every check is."""
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoteSummary:
     """One note without its text."""
 
@@ -385,6 +409,35 @@ class Hubs:
     hubs: tuple[Hub, ...]
     total: int
     """How many notes have links, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapNote:
+    """One note of a picture."""
+
+    id: str
+    title: str
+    source: str
+    url: str | None
+    tags: tuple[str, ...]
+    x: float
+    """Place from the left, in [0, 1]; near notes have near meanings."""
+    y: float
+    """Place from the top, in [0, 1]."""
+    links: int
+    """Notes of the picture that it is linked with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteMap:
+    """Notes placed by meaning."""
+
+    notes: tuple[MapNote, ...]
+    links: tuple[tuple[int, int], ...]
+    """Places in `notes` of two notes of which the first links to the second."""
+    total: int
+    """Notes that could be drawn, before `limit`."""
     notices: tuple[str, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{prelude::*, types::PyDict};
 
 use super::{
@@ -31,6 +31,23 @@ use crate::{
 #[pyfunction]
 pub fn default_bear_path() -> Option<String> {
     bear::default_path().map(|path| path.to_string_lossy().into_owned())
+}
+
+/// What the Bear database at `path` looks like: names of tables, journal mode, counts.
+#[pyfunction]
+pub fn describe_bear<'py>(py: Python<'py>, path: PathBuf, busy_timeout_ms: u32) -> PyResult<Bound<'py, PyDict>> {
+    let timeout = Duration::from_millis(busy_timeout_ms.into());
+    let found = detached(py, || bear::describe::describe(&path, timeout))?;
+    Ok(dict!(py, {
+        "journal_mode": found.journal_mode,
+        "tables": found.tables,
+        "junction": found.junction,
+        "notes": found.counts.notes,
+        "archived": found.counts.archived,
+        "locked": found.counts.locked,
+        "trashed": found.counts.trashed,
+        "warnings": found.warnings,
+    }))
 }
 
 /// Moves a damaged index aside and makes a new one with the vectors that could be saved; returns their number, or None when
@@ -244,6 +261,12 @@ impl Index {
         Ok(texts.into_iter().map(|text| (text.id, text.text)).collect())
     }
 
+    /// Up to `limit` embedded texts with the vectors that are stored for them.
+    fn sample(&self, py: Python<'_>, model_id: i64, limit: usize) -> PyResult<Vec<(String, Vec<f32>)>> {
+        let found = detached(py, || self.store.read(|conn| embeddings::sample(conn, model_id, limit)))?;
+        Ok(found.into_iter().map(|(text, vector)| (text.text, vector)).collect())
+    }
+
     /// Stores vectors for texts that still wait for one.
     fn add_embeddings(
         &self,
@@ -436,6 +459,21 @@ impl Index {
         let scope = Scope::new(&filters(options)?);
         let (rows, total) = detached(py, || self.store.read(|conn| links::hubs(conn, &scope, limit)))?;
         Ok((rows.iter().map(|row| links::hub(py, row)).collect::<PyResult<_>>()?, total))
+    }
+
+    /// The newest notes in scope that have a vector, what a picture of them needs, and how many have none.
+    fn map<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>, limit: usize) -> PyResult<Bound<'py, PyDict>> {
+        let scope = Scope::new(&filters(options)?);
+        let data = detached(py, || self.store.read(|conn| crate::map::read(conn, &scope, limit)))?;
+        let notes = data.notes.iter().map(|note| convert::document(py, note)).collect::<PyResult<Vec<_>>>()?;
+        let vectors = PyArray1::from_vec(py, data.vectors).reshape([notes.len(), data.dim])?;
+        Ok(dict!(py, {
+            "notes": notes,
+            "vectors": vectors,
+            "links": data.links,
+            "without_vector": data.without_vector,
+            "total": data.total,
+        }))
     }
 
     /// Facts about the index file and the engine.
