@@ -32,8 +32,8 @@ __all__ = ["text"]
 QUICK_PASSAGES, FULL_PASSAGES = 10_000, 100_000
 VOCABULARY = 60_000
 WORDS = (40, 70)
-"""Shortest and longest passage: shorter ones would all count as this long, and the longest is one chunk even for a model
-that spells out invented words."""
+"""Shortest and longest passage: shorter ones would all count as this long, and the longest is one chunk even for a
+model that spells out invented words."""
 QUERIES = 200
 DIM = 384
 LIMIT = 10
