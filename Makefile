@@ -22,7 +22,7 @@ $(VENV)/installed: $(BIN)/maturin $(RUST_SOURCES) $(PYTHON_SOURCES)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
 	$(BIN)/python -m pip install --quiet --find-links dist --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote]'
+	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote,ui]'
 	@touch $@
 
 .PHONY: setup
@@ -47,6 +47,10 @@ test-c: ## Run the vector extension's tests under sanitizers
 test-python: setup ## Run the package's tests against the installed wheel
 	$(BIN)/python -m pytest
 
+.PHONY: test-clients
+test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes)
+	cargo run --quiet --manifest-path tests/rmcp_client/Cargo.toml -- $(abspath $(BIN)/bearsearch)
+
 .PHONY: lint
 lint: setup ## Check formatting, lints and types, exactly as CI does
 	cargo fmt --check
@@ -56,12 +60,20 @@ lint: setup ## Check formatting, lints and types, exactly as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/python -m mypy.stubtest bearsearch._core
+	$(BIN)/python scripts/third_party_licenses.py --check
 
 .PHONY: format
 format: $(BIN)/maturin ## Format all code
 	cargo fmt
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+.PHONY: docs
+docs: setup ## Write the generated pages, snapshots, pictures and licences anew; read the difference
+	$(BIN)/python docs/generate.py
+	BEARSEARCH_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/python/test_cli_snapshots.py tests/python/test_cli_startup.py
+	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/third_party_licenses.py
 
 .PHONY: bench
 bench: setup ## Measure, in under a minute
@@ -74,8 +86,10 @@ bench-vector: setup ## Measure the vector scan beside its peers (minutes, gigaby
 
 .PHONY: wheel
 wheel: $(BIN)/maturin ## Build the wheel and the sdist into dist/
+	rm -rf dist
 	$(BIN)/maturin build --release --sdist --out dist --interpreter $(BIN)/python
+	$(BIN)/python scripts/check_wheel.py dist/*.whl
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf $(VENV) dist target tests/c/build
+	rm -rf $(VENV) dist target tests/c/build tests/rmcp_client/target

@@ -13,7 +13,7 @@ use crate::{
     names::fold,
     said,
     source::Document,
-    store::meta,
+    store::{meta, owe_checkpoint},
 };
 
 /// A document with everything that can be computed without the index.
@@ -82,6 +82,7 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
         // An ordinary edit leaves its old words to FTS5's next merge. A text that went away altogether, as when a note is
         // encrypted, must leave nothing behind.
         freed = if document.text.is_empty() {
+            owe_checkpoint(tx)?;
             fulltext::erasing(tx, 1, |tx| remove_chunks(tx, id))?
         } else {
             remove_chunks(tx, id)?
@@ -224,9 +225,19 @@ fn remove_chunks(tx: &Transaction<'_>, document_id: i64) -> Result<Vec<i64>> {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
+    // Another process may have been faster.
+    let mut exists = tx.prepare_cached("SELECT EXISTS (SELECT 1 FROM documents WHERE id = ?1)")?;
+    let mut held = Vec::with_capacity(ids.len());
+    for id in ids {
+        if exists.query_row([id], |row| row.get(0))? {
+            held.push(*id);
+        }
+    }
+    let ids = held;
     if ids.is_empty() {
         return Ok(());
     }
+    owe_checkpoint(tx)?;
     lexicon::advance(tx)?;
     let freed = fulltext::erasing(tx, ids.len(), |tx| {
         ids.iter().try_fold(Vec::new(), |mut freed, id| {
@@ -244,6 +255,7 @@ pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
 pub fn clear_source(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
+    owe_checkpoint(tx)?;
     lexicon::advance(tx)?;
     let ids: Vec<i64> = tx
         .prepare_cached("SELECT id FROM documents WHERE source_id = ?1")?

@@ -24,6 +24,17 @@ pub enum Error {
         reason: String,
     },
 
+    /// The index can be read, and nothing can be written to it: a full disk, a folder or file that may not be written.
+    #[error(
+        "the index at '{path}' cannot be brought up to date: {reason}; what it holds can still be searched, make room or give write access, or choose another place with --index"
+    )]
+    IndexUnwritable {
+        /// Path of the index file.
+        path: PathBuf,
+        /// What stands in the way, as a clause without a full stop.
+        reason: String,
+    },
+
     /// The index file is damaged: SQLite or our own layout checks refuse it.
     #[error("the index at '{path}' is damaged ({detail}); `bearsearch index` moves it aside and builds it again")]
     IndexCorrupt {

@@ -1,6 +1,8 @@
-//! The only room that calls C: the vector extension on a connection, what FTS5 is taught (`fts5`), and the file layer that
-//! keeps sources unwritten (`read_only_vfs`). Everything `unsafe` lives here, each use with the reason why it is sound.
+//! The only room that calls C: the vector extension on a connection, what FTS5 is taught (`fts5`), the file layer that
+//! keeps sources unwritten (`read_only_vfs`), and the one that checks the index's pages (`checked_vfs`). Everything `unsafe`
+//! lives here, each use with the reason why it is sound.
 
+pub mod checked_vfs;
 pub mod fts5;
 pub mod read_only_vfs;
 

@@ -5,12 +5,12 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::{
     bm25::{self, Group, Scored, Scorer},
     despite::{self, Correction},
-    error::Result,
+    error::{Error, Result},
     lexicon::{Form, Generation},
     names::fold,
     query::{self, Query},
@@ -18,6 +18,9 @@ use crate::{
     script::counts_by_character,
     tokenizer::{EXACT, Mode, tokenize},
 };
+
+/// Notes that are read to learn whether one holds a query literally.
+const MAX_READ: i64 = 20;
 
 /// What a wider reading of an identifier counts beside the word as typed: the parts of `HTTPServer`, the whole of `foo-bar`.
 const WIDER_BOOST: f32 = 0.5;
@@ -55,6 +58,18 @@ pub struct Wanted {
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite); a damaged full-text table is one.
 pub fn wanted(conn: &Connection, index: &Generation, query: &Query) -> Result<Vec<Wanted>> {
+    if let Some(expression) = query.fts5() {
+        let mut shown = Vec::new();
+        tokenize(expression, Mode::Query, |token| shown.push((token.text.to_owned(), token.prefix)));
+        return Ok(vec![Wanted {
+            word: expression.to_owned(),
+            forms: Arc::new([]),
+            expressions: vec![(expression.to_owned(), 1.0)],
+            boost: 1.0,
+            is_needed: true,
+            shown,
+        }]);
+    }
     let mut wanted = Vec::new();
     let mut seen = HashSet::new();
     for term in query::search_terms(query) {
@@ -203,6 +218,42 @@ fn group(conn: &Connection, index: &Generation, want: &Wanted) -> Result<Group> 
         terms.push((index.postings(conn, expression)?, *weight));
     }
     Ok(Group { terms, boost: want.boost, is_needed: want.is_needed })
+}
+
+/// Whether FTS5 understands an expression in its own syntax.
+///
+/// # Errors
+/// [`Error::Usage`] with what FTS5 says of it.
+pub fn check_fts5(conn: &Connection, expression: &str) -> Result<()> {
+    let mut statement = conn.prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 LIMIT 1")?;
+    match statement.query_row([expression], |_| Ok(())).optional() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::Usage(format!(
+            "the query is not in FTS5's syntax ({error}); mend it, or leave out --fts-syntax to search for it as text"
+        ))),
+    }
+}
+
+/// Whether a note holds a query as it was typed, with its dashes; looks at no more than [`MAX_READ`] notes.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn is_written_somewhere(conn: &Connection, typed: &str) -> Result<bool> {
+    let squeezed = |text: &str| fold(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let typed = squeezed(typed);
+    let mut statement = conn.prepare_cached(
+        "SELECT t.text FROM words JOIN chunks c ON c.id = words.rowid
+         JOIN document_texts t ON t.document_id = c.document_id WHERE words MATCH ?1 LIMIT ?2",
+    )?;
+    // The tokenizer finds no word in dashes and quotes, so the whole is a phrase of its words.
+    let phrase = format!("\"{}\"", typed.replace('"', " "));
+    let mut rows = statement.query(rusqlite::params![phrase, MAX_READ])?;
+    while let Some(row) = rows.next()? {
+        if squeezed(row.get_ref(0)?.as_str().unwrap_or_default()).contains(&typed) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The FTS5 expression for one term of the index, as it stands.

@@ -4,6 +4,7 @@
 //! `bindings` (feature `python`). Data flows one way: service, engine, C.
 
 pub mod bm25;
+mod carve;
 pub mod chunk;
 pub mod confidence;
 pub mod despite;
@@ -11,6 +12,7 @@ pub mod documents;
 pub mod embeddings;
 pub mod error;
 mod ffi;
+mod folder_lock;
 pub mod forms;
 mod fulltext;
 pub mod fusion;
@@ -22,6 +24,8 @@ pub mod links;
 pub mod map;
 pub mod measure;
 pub mod names;
+pub mod page_sum;
+mod private;
 pub mod query;
 pub mod recover;
 pub mod registry;

@@ -33,6 +33,8 @@ pub struct Query {
     nodes: Vec<Node>,
     /// What looks like a filter and is none, as sentences; such text is searched as words.
     misread: Vec<String>,
+    /// An expression in FTS5's own syntax, which stands for all of the query.
+    fts5: Option<String>,
 }
 
 /// A part of a query.
@@ -124,13 +126,55 @@ pub fn parse(text: &str, today: Date) -> Query {
             nodes.push(Node::Term(Term { text, written, quoted: true, prefix: false, in_title: false }));
         }
     }
-    Query { nodes, misread }
+    Query { nodes, misread, fts5: None }
+}
+
+/// Takes what was typed as an expression in FTS5's own syntax.
+pub fn fts5_syntax(text: &str) -> Query {
+    let text = text.trim();
+    Query { nodes: Vec::new(), misread: Vec::new(), fts5: (!text.is_empty()).then(|| text.to_owned()) }
 }
 
 impl Query {
     /// Whether there is neither a word nor a filter: only spaces and control characters were typed.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.is_empty() && self.fts5.is_none()
+    }
+
+    /// The expression in FTS5's own syntax, where the query is one.
+    pub fn fts5(&self) -> Option<&str> {
+        self.fts5.as_deref()
+    }
+
+    /// The words and phrases that a note must not hold.
+    pub fn excluded(&self) -> Vec<&Term> {
+        let mut terms = Vec::new();
+        for node in &self.nodes {
+            if let Node::Not(inner) = node {
+                inner.collect_terms(&mut terms);
+            }
+        }
+        terms
+    }
+
+    /// Whether words to exclude are all that it says.
+    pub fn is_only_exclusions(&self) -> bool {
+        let excludes = |node: &Node| matches!(node, Node::Not(inner) if inner.as_term().is_some());
+        !self.nodes.is_empty() && self.nodes.iter().all(excludes)
+    }
+
+    /// The same query with its exclusions read as words: `set -euo pipefail` as a line of a script.
+    pub fn with_exclusions_as_text(mut self) -> Self {
+        let excluded: Vec<String> = self.excluded().iter().map(|term| format!("-{}", term.text)).collect();
+        for node in &mut self.nodes {
+            if let Node::Not(inner) = node
+                && inner.as_term().is_some()
+            {
+                *node = std::mem::replace(inner, Node::Loose(Vec::new()));
+            }
+        }
+        self.misread.push(format!("{} is searched as text.", excluded.join(" ")));
+        self
     }
 
     /// Whether nothing but punctuation is looked for. Elsewhere punctuation is no word, here it is all there is.

@@ -2,12 +2,20 @@
 //!
 //! What lives elsewhere: who may write (`store`), and what is written (`sync`).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rusqlite::{Connection, Transaction};
 
 use crate::error::Result;
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
+
+/// The first version whose tables are those of the newest: what cannot be written can be read from here on.
+pub const READABLE_SINCE: i64 = 4;
+
+/// The first version with a checksum in every page (`page_sum`).
+pub const CHECKED_SINCE: i64 = 5;
 
 /// Kept in `PRAGMA application_id`, so that no other program's database is ever mistaken for an index: "bsix".
 pub const APPLICATION_ID: i32 = 0x6273_6978;
@@ -216,6 +224,9 @@ UPDATE sources SET gate = NULL;
 DROP TABLE IF EXISTS trigrams;
 ";
 
+/// From version 4: pages get room for their checksums, which is not SQL's work. Some of that version still have trigrams.
+const FROM_4: &str = "DROP TABLE IF EXISTS trigrams;";
+
 /// How much FTS5 gathers in memory before it writes a segment, in bytes. The default of one megabyte makes a first index write
 /// and merge dozens of segments.
 const GATHER: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
@@ -253,6 +264,10 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(WORDS)?;
     tx.execute_batch(GRAPH)?;
     tx.execute_batch(GATHER)?;
+    // Above every number of an index that was at this path before: what programs remember of it by number is then not mistaken
+    // for this one's.
+    let now_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros());
+    tx.execute("INSERT INTO meta VALUES ('generation', ?1)", [i64::try_from(now_us).unwrap_or(0)])?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(())
@@ -276,13 +291,19 @@ pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
         tx.execute_batch(GRAPH)?;
         tx.execute_batch(FROM_3)?;
     }
+    if from < 5 {
+        tx.execute_batch(FROM_4)?;
+    }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(from < 2)
 }
 
+/// What the names of all tables of vectors begin with.
+pub const EMBEDDINGS_PREFIX: &str = "embeddings_";
+
 /// Name of the table that holds the vectors of model `model_id`.
 pub fn embeddings_table(model_id: i64) -> String {
-    format!("embeddings_{model_id}")
+    format!("{EMBEDDINGS_PREFIX}{model_id}")
 }
 
 /// Creates the vector table of a model: row id = `texts.id`, float32 little-endian, unit length.

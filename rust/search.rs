@@ -7,7 +7,9 @@
 mod attachments;
 mod evidence;
 mod legs;
+mod near_duplicates;
 mod ranking;
+mod similar;
 
 use std::{collections::HashSet, time::Instant};
 
@@ -28,7 +30,7 @@ use crate::{
 };
 use attachments::Attached;
 use legs::{Found, LegRanking};
-use ranking::Ranked;
+pub use similar::{Similar, similar};
 
 /// Documents that each leg hands to fusion when the caller wants fewer.
 const MIN_CANDIDATES: usize = 200;
@@ -103,6 +105,14 @@ pub struct Request {
     pub fusion: Fusion,
     /// Notes to return, at least 1.
     pub limit: usize,
+    /// Places of the list that were seen before and are left out.
+    pub offset: usize,
+    /// Passages of the same note to show before and behind the best one.
+    pub context: usize,
+    /// Whether to return whole passages beside their excerpts.
+    pub passages: bool,
+    /// Whether the queries are expressions in FTS5's own syntax.
+    pub fts5: bool,
     /// What to search in; what the queries say themselves is added.
     pub filters: Filters,
     /// Fingerprint of the model that the embeddings come from.
@@ -139,6 +149,8 @@ impl LegReport {
 pub struct Hit {
     /// What the index knows of the note.
     pub document: DocumentRow,
+    /// Its place in the whole list, from 1; where copies were left out, places are missing.
+    pub place: usize,
     /// What the notes are ordered by.
     pub score: f64,
     /// How likely it is an answer, in [0, 1]; None when nothing calibrated says so.
@@ -163,6 +175,23 @@ pub struct Hit {
     pub lines: (usize, usize),
     /// The passage to show, and all lines with words of the query.
     pub excerpt: Excerpt,
+    /// The whole best chunk, where it was asked for.
+    pub passage: Option<String>,
+    /// Its neighbours in the note, in the note's order.
+    pub context: Vec<Passage>,
+    /// Ids of notes further down that say nearly the same and are not shown.
+    pub duplicates: Vec<String>,
+}
+
+/// A chunk as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// Heading path.
+    pub heading: String,
+    /// First and last line, from 1.
+    pub lines: (usize, usize),
+    /// What stands there.
+    pub text: String,
 }
 
 /// A word of a query, and how common it is.
@@ -199,6 +228,8 @@ pub struct Response {
     pub total: usize,
     /// Best first.
     pub hits: Vec<Hit>,
+    /// Places of the list up to the last hit; None when nothing comes behind.
+    pub next: Option<usize>,
     /// What was understood, a sentence or two for each query.
     pub understood: Vec<String>,
     /// The words that were looked for.
@@ -218,8 +249,8 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     if request.limit == 0 {
         return Err(Error::Usage("limit is 0; ask for at least 1 note".to_owned()));
     }
-    let today = jiff::ZonedDateTime::now().date();
-    let queries: Vec<Query> = request.queries.iter().map(|input| query::parse(&input.text, today)).collect();
+    let queries: Vec<Query> =
+        store.read(|conn| request.queries.iter().map(|input| read(conn, request, &input.text)).collect())?;
     if queries.iter().all(Query::is_empty) {
         return Err(Error::Usage("the query is empty; give at least one word or a filter such as tag:NAME".to_owned()));
     }
@@ -252,12 +283,29 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     let ranked = if response.good_match { ranked.notes } else { Vec::new() };
     response.total = ranked.len();
     response.understood = queries.iter().map(query::explain).collect();
-    let page: &[Ranked] = &ranked[..ranked.len().min(request.limit)];
-    response.hits = store.read(|conn| evidence::hits(conn, store, &queries, &found, page))?;
+    let (hits, next) = store.read(|conn| evidence::page(conn, store, request, &queries, &found, &ranked))?;
+    (response.hits, response.next) = (hits, next);
     store.read(|conn| attached.label(conn, &queries, &mut response.hits))?;
     add_elapsed(&mut elapsed_ms, "evidence", started);
     response.elapsed_ms = elapsed_ms;
     Ok(response)
+}
+
+/// What a query means. A dash that every reading would take for an exclusion is text when the query has nothing else, or
+/// when a note holds it as it stands: `set -euo pipefail`.
+fn read(conn: &Connection, request: &Request, text: &str) -> Result<Query> {
+    if request.fts5 {
+        let query = query::fts5_syntax(text);
+        query.fts5().map_or(Ok(()), |expression| lexical::check_fts5(conn, expression))?;
+        return Ok(query);
+    }
+    let query = query::parse(text, jiff::ZonedDateTime::now().date());
+    if query.excluded().is_empty() {
+        return Ok(query);
+    }
+    // A damaged full-text table is met again, and dealt with, by the leg that needs it.
+    let is_text = query.is_only_exclusions() || lexical::is_written_somewhere(conn, text).unwrap_or(false);
+    Ok(if is_text { query.with_exclusions_as_text() } else { query })
 }
 
 /// Adds a step's time; several queries of one request add up.
@@ -317,6 +365,7 @@ fn report(store: &Store, request: &Request, found: &[Found], no_vector: Option<S
         pending,
         total: 0,
         hits: Vec::new(),
+        next: None,
         understood: Vec::new(),
         words: words(found),
         corrections,

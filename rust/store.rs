@@ -1,64 +1,100 @@
-//! The index file: opening, the pool of reading connections, and every write transaction.
+//! The index file: the pool of reading connections, and every write transaction.
 //!
-//! One writing connection behind a lock, any number of reading ones; SQLite's WAL mode lets them work side by side.
-//! What is written is decided in `sync` and `embeddings`; the layout is `schema`'s.
+//! One writing connection behind a lock, any number of reading ones; SQLite's WAL mode lets them work side by side. How the
+//! file is opened is `opening`'s work, what SQLite's errors mean `trouble`'s. What is written is decided in `sync` and
+//! `embeddings`; the layout is `schema`'s; a damaged file is `recover`'s.
+
+mod opening;
+mod trouble;
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, types::FromSql};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, types::FromSql};
 
+pub use self::opening::Access;
+pub(crate) use self::opening::beside;
+use self::{
+    opening::{Identity, Link, Opened, retry},
+    trouble::{Doing, classify},
+};
 use crate::{
-    documents,
     error::{Error, Result},
     ffi::{self, VectorCache},
     lexicon::Lexicon,
-    links, schema,
+    links,
 };
 
-/// How long a writer waits for another process before it gives up.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a writer waits for another process before it gives up, unless the caller says otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the WAL's readers are waited for when removed text must leave it.
+const ERASING_PATIENCE: Duration = Duration::from_millis(200);
+/// After a transaction that took longer than this, a process that writes on at once lets others in first.
+const LONG_WRITE: Duration = Duration::from_millis(20);
+/// For this long; several times what a waiting writer rests between two looks.
+const COURTESY: Duration = Duration::from_millis(4);
 
-/// Statements that a connection keeps prepared; a sync uses about thirty different ones.
-const STATEMENT_CACHE: usize = 64;
+/// Key in `meta`: text was removed, and the WAL or the file may still hold it.
+const OWES_CHECKPOINT: &str = "owes_checkpoint";
 
 /// An open index. Cheap to share between threads: all methods take `&self`.
 pub struct Store {
     path: PathBuf,
-    // Closed in this order: the last connection to close writes the WAL back, and a reading one cannot.
-    readers: Mutex<Vec<Connection>>,
-    writer: Mutex<Connection>,
+    // Fields are dropped in this order. Readers go first: the last connection to a database in WAL mode writes the WAL back
+    // and removes it, and one that only reads may not.
+    readers: Mutex<Vec<Link>>,
+    /// What the path leads to, and a connection to it that nobody uses yet.
+    current: Mutex<Option<(Opened, Option<Link>)>>,
+    writer: Mutex<Writer>,
     vectors: VectorCache,
     lexicon: Lexicon,
+}
+
+#[derive(Default)]
+struct Writer {
+    link: Option<Link>,
+    /// When a long transaction ended, for the courtesy towards others.
+    busy_until: Option<Instant>,
 }
 
 impl Store {
     /// Opens the index at `path`, creating it (file 0600, missing folders 0700) or migrating it as needed.
     ///
+    /// Takes no lock when there is nothing to create or migrate, so it never waits for a writer. A file that may be read
+    /// and not written is opened for reading; writing then fails with [`Error::IndexUnwritable`].
+    ///
     /// # Errors
     /// [`Error::IndexUnusable`], [`Error::IndexCorrupt`], [`Error::IndexTooNew`] or [`Error::IndexBusy`].
     pub fn open(path: &Path) -> Result<Self> {
-        create_private(path)?;
-        let vectors = VectorCache::new()?;
-        let writer = classify(path, connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, &vectors))?;
         let store = Self {
-            path: path.to_owned(),
-            writer: Mutex::new(writer),
+            path: resolved(path),
             readers: Mutex::default(),
-            vectors,
+            current: Mutex::default(),
+            writer: Mutex::default(),
+            vectors: VectorCache::new()?,
             lexicon: Lexicon::default(),
         };
-        store.prepare()?;
+        store.opened()?;
+        store.settle_debts()?;
         Ok(store)
     }
 
-    /// Path of the index file.
+    /// Path of the index file; where a link was opened, of what it leads to.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What may be done with the file at the moment.
+    ///
+    /// # Errors
+    /// As [`Store::open`], when the file was replaced since.
+    pub fn access(&self) -> Result<Access> {
+        Ok(self.opened()?.access)
     }
 
     /// Runs `work` on a reading connection inside one transaction, so that all its statements see one moment.
@@ -66,21 +102,26 @@ impl Store {
     /// # Errors
     /// What `work` returns, and the index errors.
     pub fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let pooled = lock(&self.readers).pop();
+        let link = self.reader()?;
         let result = (|| {
-            let conn = match pooled {
-                Some(conn) => conn,
-                None => connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.vectors)?,
-            };
-            conn.execute_batch("BEGIN")?;
-            let value = work(&conn);
+            execute(&link.conn, "BEGIN")?;
+            opening::check_version(&self.path, version(&link.conn)?)?;
+            let value = work(&link.conn);
             // A failed COMMIT of a read changes nothing; the connection is dropped then instead of pooled.
-            if conn.execute_batch("COMMIT").is_ok() {
-                lock(&self.readers).push(conn);
+            let done = execute(&link.conn, "COMMIT").is_ok();
+            if matches!(link.opened.access, Access::Frozen(..)) && !link.opened.still_holds(&self.path) {
+                // Read without locks while somebody wrote: it may be half of two states.
+                return Err(Error::IndexBusy { path: self.path.clone() });
+            }
+            value.map(|value| (value, done))
+        })();
+        let result = self.noticed(&link.opened, classify(&self.path, Doing::Reading, result));
+        result.map(|(value, done)| {
+            if done {
+                lock(&self.readers).push(link);
             }
             value
-        })();
-        classify(&self.path, result)
+        })
     }
 
     /// Runs `work` in one write transaction: all of it is stored, or nothing.
@@ -88,15 +129,59 @@ impl Store {
     /// # Errors
     /// What `work` returns, and the index errors; [`Error::IndexBusy`] after ten seconds of another writer.
     pub fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let mut conn = lock(&self.writer);
-        let result = (|| {
-            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let value = work(&tx)?;
-            links::settle(&tx)?;
-            tx.commit()?;
-            Ok(value)
-        })();
-        classify(&self.path, result)
+        self.write_within(PATIENCE, work)
+    }
+
+    /// As [`Store::write`], waiting at most `patience` for another writer.
+    ///
+    /// # Errors
+    /// What `work` returns, and the index errors; [`Error::IndexBusy`] when the patience is over.
+    pub fn write_within<T>(&self, patience: Duration, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut writer = lock(&self.writer);
+        let deadline = Instant::now() + patience;
+        if writer.busy_until.take().is_some_and(|ended| ended.elapsed() < COURTESY) {
+            thread::sleep(COURTESY);
+        }
+        let began = Instant::now();
+        let result = loop {
+            let link = self.writing(&mut writer)?;
+            let opened = link.opened.clone();
+            let conn = &link.conn;
+            let tx = retry(deadline, || Ok(Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?));
+            // Another process may have moved the file aside while this one waited; what is written there is lost.
+            if tx.is_ok() && !opened.still_holds(&self.path) {
+                drop(tx);
+                writer.link = None;
+                continue;
+            }
+            let result = tx.and_then(|tx| {
+                opening::check_version(&self.path, version(&tx)?)?;
+                let value = work(&tx)?;
+                links::settle(&tx)?;
+                let owes = meta::<bool>(&tx, OWES_CHECKPOINT)?.unwrap_or(false);
+                tx.commit()?;
+                Ok((value, owes))
+            });
+            break self.noticed(&opened, classify(&self.path, Doing::Writing, result));
+        };
+        if began.elapsed() > LONG_WRITE {
+            writer.busy_until = Some(Instant::now());
+        }
+        match result {
+            Ok((value, owes)) => {
+                if owes {
+                    self.erase_wal(&mut writer)?;
+                }
+                Ok(value)
+            }
+            Err(error) => {
+                // What SQLite makes of a connection after an error of the system is its own affair.
+                if !matches!(error, Error::IndexBusy { .. }) {
+                    writer.link = None;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Writes the WAL back into the file and empties it, so that removed text is gone from both.
@@ -104,12 +189,8 @@ impl Store {
     /// # Errors
     /// The index errors. A reader that still needs the WAL is not an error; the next call tries again.
     pub fn checkpoint(&self) -> Result<()> {
-        let conn = lock(&self.writer);
-        let result = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(Error::from);
-        match classify(&self.path, result) {
-            Err(Error::IndexBusy { .. }) => Ok(()),
-            other => other,
-        }
+        let mut writer = lock(&self.writer);
+        self.erase_wal(&mut writer)
     }
 
     /// What the text leg keeps in memory.
@@ -124,86 +205,163 @@ impl Store {
 
     /// Size of the index file and its WAL, in bytes.
     pub fn size_bytes(&self) -> u64 {
-        let mut wal = self.path.as_os_str().to_owned();
-        wal.push("-wal");
-        [self.path.as_os_str(), &wal].iter().filter_map(|p| fs::metadata(p).ok()).map(|m| m.len()).sum()
+        let wal = beside(&self.path, "-wal");
+        [self.path.as_path(), &wal].iter().filter_map(|p| fs::metadata(p).ok()).map(|m| m.len()).sum()
     }
 
-    fn prepare(&self) -> Result<()> {
-        let path = self.path.clone();
-        let mut conn = lock(&self.writer);
+    /// Refuses an index in which damage was found, by this process or another, since it was made.
+    ///
+    /// Damage shows only where something is read. Who is going to mend the index must not miss what others have met.
+    ///
+    /// # Errors
+    /// [`Error::IndexCorrupt`]; and as [`Store::open`], when the file was replaced since.
+    pub fn refuse_damaged(&self) -> Result<()> {
+        let file = self.opened()?.file;
+        match fs::read_to_string(suspicion(&self.path)) {
+            Ok(found) if found == word_for(file) => {
+                Err(Error::IndexCorrupt { path: self.path.clone(), detail: "damage was found earlier".to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads every row and index of the file and compares them: seconds for a large index.
+    ///
+    /// # Errors
+    /// [`Error::IndexCorrupt`] with the first finding; the index errors.
+    pub fn check(&self) -> Result<()> {
+        self.read(|conn| {
+            let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            if found == "ok" { Ok(()) } else { Err(Error::IndexCorrupt { path: self.path.clone(), detail: found }) }
+        })
+    }
+
+    /// The file that the path leads to now, opened if it was not yet.
+    fn opened(&self) -> Result<Opened> {
+        let mut current = lock(&self.current);
+        if let Some((opened, _)) = current.as_ref()
+            && opened.still_holds(&self.path)
+        {
+            return Ok(opened.clone());
+        }
+        *current = None;
+        // Not yet the file that was damaged, if it is: that is noted only for a file which could be opened before.
+        let link = classify(&self.path, Doing::Reading, opening::open(&self.path, &self.vectors))?;
+        let opened = link.opened.clone();
+        *current = Some((opened.clone(), Some(link)));
+        Ok(opened)
+    }
+
+    fn reader(&self) -> Result<Link> {
+        let opened = self.opened()?;
+        let mut readers = lock(&self.readers);
+        readers.retain(|link| link.opened == opened);
+        match readers.pop() {
+            Some(link) => Ok(link),
+            None => {
+                drop(readers);
+                classify(&self.path, Doing::Reading, opening::reopen(&self.path, &self.vectors, &opened, false))
+            }
+        }
+    }
+
+    /// The writing connection to the file that the path leads to now.
+    fn writing<'a>(&self, writer: &'a mut Writer) -> Result<&'a Link> {
+        let mut opened = self.opened()?;
+        if opened.access != Access::Full {
+            // What stood in the way may be gone: a full disk, a folder's mode.
+            *lock(&self.current) = None;
+            opened = self.opened()?;
+        }
+        if let Access::ReadOnly(reason) | Access::Frozen(_, reason) = opened.access {
+            return Err(Error::IndexUnwritable { path: self.path.clone(), reason });
+        }
+        let link = match writer.link.take().filter(|link| link.opened == opened) {
+            Some(link) => link,
+            None => {
+                let spare = lock(&self.current).as_mut().and_then(|(_, spare)| spare.take());
+                let link = match spare.filter(|link| link.opened == opened) {
+                    Some(link) => link,
+                    None => {
+                        classify(&self.path, Doing::Writing, opening::reopen(&self.path, &self.vectors, &opened, true))?
+                    }
+                };
+                // Waiting is done by `retry`.
+                link.conn.busy_timeout(Duration::ZERO)?;
+                link
+            }
+        };
+        Ok(writer.link.insert(link))
+    }
+
+    /// Removes what an interrupted process left of removed text. That it cannot be done now is no error.
+    fn settle_debts(&self) -> Result<()> {
+        if self.access()? != Access::Full || !self.read(|conn| Ok(meta(conn, OWES_CHECKPOINT)?.unwrap_or(false)))? {
+            return Ok(());
+        }
+        match self.checkpoint() {
+            Err(Error::IndexBusy { .. } | Error::IndexUnwritable { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Works off the WAL and empties it. Readers that need it are waited for a little; then the debt stays.
+    fn erase_wal(&self, writer: &mut Writer) -> Result<()> {
+        let link = self.writing(writer)?;
+        let deadline = Instant::now() + ERASING_PATIENCE;
         let result = (|| {
-            let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            let application: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-            let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            if tables > 0 && application != schema::APPLICATION_ID {
-                let reason = "it is another program's database".to_owned();
-                return Err(Error::IndexUnusable { path: path.clone(), reason });
+            loop {
+                let busy: bool = link.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+                if !busy {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    return Ok(());
+                }
+                thread::sleep(opening::ASK_AGAIN);
             }
-            if version > schema::SCHEMA_VERSION {
-                let (found, supported) = (version, schema::SCHEMA_VERSION);
-                return Err(Error::IndexTooNew { path: path.clone(), found, supported });
+            if meta::<bool>(&link.conn, OWES_CHECKPOINT)?.is_some() {
+                link.conn.execute("DELETE FROM meta WHERE key = ?1", [OWES_CHECKPOINT])?;
             }
-            if tables == 0 {
-                conn.pragma_update(None, "page_size", schema::PAGE_SIZE_BYTES)?;
-            }
-            conn.pragma_update(None, "journal_mode", "WAL")?;
-            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // Another process may have created it since the check above.
-            let tables: i64 = tx.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            if tables == 0 {
-                schema::create(&tx)?;
-            } else if version < schema::SCHEMA_VERSION && schema::upgrade(&tx, version)? {
-                documents::refill(&tx)?;
-            }
-            tx.commit()?;
             Ok(())
         })();
-        classify(&path, result)
+        match self.noticed(&link.opened, classify(&self.path, Doing::Writing, result)) {
+            Err(Error::IndexBusy { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Passes a result on; of damage it leaves a mark beside the file, for whoever mends it.
+    fn noticed<T>(&self, opened: &Opened, result: Result<T>) -> Result<T> {
+        if let Err(Error::IndexCorrupt { .. }) = &result {
+            // Where the mark cannot be left the file cannot be mended either.
+            let _ = crate::private::write(&suspicion(&self.path), word_for(opened.file).as_bytes());
+        }
+        result
     }
 }
 
-/// Creates the index file 0600 before SQLite opens it: `-wal` and `-shm` inherit the mode.
-fn create_private(path: &Path) -> Result<()> {
-    let unusable = |reason: String| Error::IndexUnusable { path: path.to_owned(), reason };
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(unusable("it is a folder".to_owned())),
-        Ok(_) => return Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(unusable(error.to_string())),
-    }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(|error| unusable(format!("its folder cannot be made ({error})")))?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(unusable(error.to_string())),
-    }
+/// Notes that text is removed in this transaction: when it is committed, the WAL is emptied, by this process or the next.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn owe_checkpoint(tx: &Transaction<'_>) -> Result<()> {
+    set_meta(tx, OWES_CHECKPOINT, true)
 }
 
-fn connect(path: &Path, access: OpenFlags, vectors: &VectorCache) -> Result<Connection> {
-    // Each connection is used by one thread at a time, so SQLite's own mutexes would be paid for nothing.
-    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    conn.busy_timeout(BUSY_TIMEOUT)?;
-    conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-    conn.pragma_update(None, "temp_store", "MEMORY")?;
-    conn.pragma_update(None, "cache_size", -16_384)?;
-    conn.pragma_update(None, "synchronous", "NORMAL")?;
-    conn.pragma_update(None, "secure_delete", "ON")?;
-    conn.pragma_update(None, "trusted_schema", "OFF")?;
-    ffi::register_vector(&conn, vectors)?;
-    register_tokenizer(&conn)?;
-    Ok(conn)
+/// Where damage that was met is noted.
+pub(crate) fn suspicion(path: &Path) -> PathBuf {
+    beside(path, ".suspect")
+}
+
+fn word_for(file: Identity) -> String {
+    format!("{} {}\n", file.device, file.inode)
+}
+
+/// What a link leads to: SQLite puts its own files beside that, and moving the link aside would not move the index.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if is_link { fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() }
 }
 
 /// Teaches a connection the tokenizer that the index's tables name; without it they cannot be queried or checked.
@@ -214,32 +372,18 @@ pub fn register_tokenizer(conn: &Connection) -> Result<()> {
     ffi::fts5::register(conn)
 }
 
+fn execute(conn: &Connection, sql: &str) -> Result<()> {
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+fn version(conn: &Connection) -> Result<i64> {
+    Ok(conn.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))?)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while the lock was held left at most an open transaction, which its own drop rolls back.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Turns SQLite's words into the error that names the remedy.
-pub(crate) fn classify<T>(path: &Path, result: Result<T>) -> Result<T> {
-    result.map_err(|error| match error {
-        Error::Sqlite(error) => classify_sqlite(path, error),
-        other => other,
-    })
-}
-
-fn classify_sqlite(path: &Path, error: rusqlite::Error) -> Error {
-    let path = path.to_owned();
-    let detail = error.to_string();
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::IndexCorrupt { path, detail },
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::IndexBusy { path },
-        Some(ErrorCode::DiskFull) => Error::IndexUnusable { path, reason: "the disk is full".to_owned() },
-        Some(ErrorCode::ReadOnly) => Error::IndexUnusable { path, reason: "it may not be written".to_owned() },
-        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::PermissionDenied) => {
-            Error::IndexUnusable { path, reason: detail }
-        }
-        _ => Error::Sqlite(error),
-    }
 }
 
 /// Reads one value of `meta`.

@@ -121,6 +121,9 @@ pub fn sync_with(
     progress: Progress<'_>,
 ) -> Result<SourceReport> {
     let deadline = options.budget.map(|budget| Instant::now() + budget);
+    if options.budget.is_none() && !options.dry_run {
+        store.refuse_damaged()?;
+    }
     let known = store.read(|conn| registry::find(conn, spec))?;
     let mut report = new_report(spec, known.as_ref());
     let (policy, policy_word, policy_differs) = chunk_policy(store, options)?;

@@ -12,6 +12,7 @@ use bearsearch_core::{
     source::SourceKind,
     store::Store,
     sync::{self, SourceReport, SyncOptions},
+    vector::Codec,
 };
 use tempfile::TempDir;
 
@@ -412,6 +413,24 @@ fn another_chunk_policy_cuts_anew_and_keeps_what_came_out_the_same() {
 }
 
 #[test]
+fn many_vectors_are_quantized_once_and_searched_as_codes() {
+    let texts: Vec<(String, String)> =
+        (0..1100).map(|number| (format!("n{number}.md"), format!("# Note {number}\n\nword{number}\n"))).collect();
+    let notes: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let library = Library::new(&notes);
+    library.embed("model", about_bread);
+    library.embed("model", about_bread);
+    assert!(embeddings::quantize(&library.store, Codec::default()).unwrap());
+    assert!(!embeddings::quantize(&library.store, Codec::default()).unwrap(), "nothing changed since");
+    assert_eq!(library.store.vector_cache_bytes(), 0);
+    let mut request = library.request("zzzz", Mode::Vector);
+    request.queries[0].embedding = Some(vec![0.0, 1.0, 0.0, 0.0]);
+    (request.fingerprint, request.no_embedding) = (Some("model".to_owned()), None);
+    assert_eq!(search::search(&library.store, &request).unwrap().hits.len(), 10);
+    assert!(library.store.vector_cache_bytes() > 0, "the scan read the vectors and not their codes");
+}
+
+#[test]
 fn vectors_of_another_width_are_refused() {
     let library = Library::new(NOTES);
     let model = library.embed("model", about_bread);
@@ -484,7 +503,7 @@ fn another_programs_file_is_never_taken_for_an_index() {
     let text = folder.path().join("notes.txt");
     fs::write(&text, "a text that is long enough to hold a header of a hundred bytes ".repeat(4)).unwrap();
     assert!(Store::open(&text).is_err());
-    assert!(matches!(recover::set_aside(&text, false), Err(Error::IndexUnusable { .. })));
+    assert!(matches!(recover::replace(&text, false), Err(Error::IndexUnusable { .. })));
     let foreign = folder.path().join("foreign.sqlite");
     rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
     assert!(matches!(Store::open(&foreign), Err(Error::IndexUnusable { .. })));
@@ -502,50 +521,6 @@ fn the_index_is_readable_by_its_owner_only() {
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     assert_eq!(mode(store.path()), 0o600);
     assert_eq!(mode(&folder.path().join("new").join("index.sqlite-wal")), 0o600);
-}
-
-#[test]
-fn vectors_are_salvaged_from_a_damaged_index() {
-    let library = Library::new(NOTES);
-    library.embed("model", about_bread);
-    library.store.checkpoint().unwrap();
-    let root = |conn: &rusqlite::Connection| {
-        let sql =
-            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'documents'";
-        Ok(conn.query_row(sql, [], |row| Ok((row.get::<_, usize>(0)?, row.get::<_, usize>(1)?)))?)
-    };
-    let (page, size) = library.store.read(root).unwrap();
-    let path = library.store.path().to_owned();
-    drop(library.store);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[(page - 1) * size..page * size].fill(0xA5);
-    fs::write(&path, bytes).unwrap();
-    let damaged = Store::open(&path).unwrap();
-    assert!(matches!(
-        damaged.read(|conn| library::list(
-            conn,
-            &Scope::new(&Filters { sources: vec![1], ..Filters::default() }),
-            9,
-            0
-        )),
-        Err(Error::IndexCorrupt { .. })
-    ));
-    drop(damaged);
-    let aside = recover::set_aside(&path, false).unwrap();
-    let store = Store::open(&path).unwrap();
-    assert_eq!(recover::salvage(&aside, &store).unwrap(), 3);
-    recover::discard(&aside).unwrap();
-    assert!(!aside.exists());
-    let spec = SourceSpec {
-        kind: SourceKind::Markdown,
-        path: library.folder.path().join("vault"),
-        name: None,
-        register: true,
-    };
-    sync::sync(&store, &spec, &SyncOptions::default(), &mut |_, _| Ok(())).unwrap();
-    let model = store.read(embeddings::live_model).unwrap().unwrap();
-    let coverage = store.read(|conn| embeddings::coverage(conn, model.id)).unwrap();
-    assert_eq!((coverage.embedded, coverage.pending), (3, 0));
 }
 
 #[test]

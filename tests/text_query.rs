@@ -377,6 +377,8 @@ fn operators_without_operands_or_capitals_are_words() {
     assert_eq!(words("404 NOT FOUND"), ["404", "NOT", "FOUND"]);
     assert_eq!(words("CREATE TABLE IF NOT EXISTS"), ["CREATE", "TABLE", "IF", "NOT", "EXISTS"]);
     assert_eq!(words("NOT working"), ["NOT", "working"]);
+    assert_eq!(words("DISPUTE BETWEEN ISRAEL AND SYRIA"), ["DISPUTE", "BETWEEN", "ISRAEL", "AND", "SYRIA"]);
+    assert_eq!(words("NATO AND SEATO"), ["NATO", "SEATO"]);
     assert_eq!(filters("404 NOT FOUND").excluded, [""; 0]);
 }
 

@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict, final, type_check_only
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "discard_damaged", "replace_damaged"]
+__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "replace_damaged"]
 
 __version__: str
 SCHEMA_VERSION: int
@@ -30,6 +30,10 @@ class SearchOptions(FilterOptions):
     mode: str
     fusion: str
     limit: int
+    offset: int
+    context: int
+    passages: bool
+    fts5: bool
     floor: float
     fingerprint: str | None
     no_embedding: str | None
@@ -115,6 +119,7 @@ class NoteDict(DocumentDict):
 
 @type_check_only
 class HitDict(DocumentDict):
+    place: int
     score: float
     confidence: float | None
     text_rank: int | None
@@ -124,6 +129,9 @@ class HitDict(DocumentDict):
     text_share: float | None
     vector_share: float | None
     words: list[str]
+    passage: str | None
+    context: list[tuple[str, tuple[int, int], str]]
+    duplicates: list[str]
     heading: str
     lines: tuple[int, int]
     line_hits: list[int]
@@ -146,6 +154,7 @@ class ResponseDict(TypedDict):
     chunks: int
     pending: int
     total: int
+    next: int | None
     understood: list[str]
     words: list[tuple[str, int]]
     corrections: list[tuple[str, list[str]]]
@@ -197,17 +206,23 @@ class MapDict(TypedDict):
     total: int
 
 @type_check_only
+class SimilarDict(TypedDict):
+    title: str
+    hits: list[HitDict]
+    reason: str | None
+
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
+    unwritable: str | None
     schema_version: int
     chunks: int
     last_full_index_at_ms: int | None
     vector_backend: str
 
 def default_bear_path() -> str | None: ...
-def replace_damaged(path: str, *, ours: bool) -> int: ...
-def discard_damaged(path: str) -> None: ...
+def replace_damaged(path: str, *, ours: bool) -> int | None: ...
 
 @final
 class Index:
@@ -218,6 +233,9 @@ class Index:
     def sync(self, settings: SyncOptions, progress: Callable[[int, int], object] | None) -> SourceReportDict: ...
     def prune(self) -> None: ...
     def checkpoint(self) -> None: ...
+    def refuse_damaged(self) -> None: ...
+    def check(self) -> None: ...
+    def finish_recovery(self) -> None: ...
     def models(self) -> list[ModelDict]: ...
     def use_model(self, name: str, fingerprint: str, dim: int) -> ModelDict: ...
     def coverage(self, model_id: int) -> CoverageDict: ...
@@ -227,6 +245,7 @@ class Index:
     def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...
     def forget_embeddings(self) -> None: ...
     def search(self, options: SearchOptions) -> ResponseDict: ...
+    def similar(self, reference: str, options: FilterOptions, limit: int) -> SimilarDict | None: ...
     @staticmethod
     def embedding_text(query: str) -> str: ...
     def find(self, reference: str, options: FilterOptions) -> list[NoteDict]: ...

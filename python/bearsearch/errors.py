@@ -4,6 +4,7 @@
     ├── UsageError (also ValueError)          what was asked has no meaning            exit code 2
     ├── IndexUnavailableError                 the index cannot be opened or written    exit code 3
     │   ├── IndexCorruptError                 the file is damaged
+    │   ├── IndexUnwritableError              it can be read and not written
     │   ├── IndexVersionError                 written by a newer bearsearch
     │   └── IndexBusyError                    another process is writing
     ├── SourceError (also OSError)            a source cannot be read                  exit code 4
@@ -11,6 +12,7 @@
     │   ├── SourcePermissionError             the system refuses
     │   ├── SourceBusyError                   its own program holds a lock
     │   └── SourceFormatError                 it is something else, or damaged
+    ├── HostError                             a program's settings cannot be changed   exit code 2
     └── ModelError                            no embedding can be computed             exit code 5
         ├── ModelUnavailableError             no model is installed or downloaded
         ├── ModelDamagedError                 a file is not what its hash says
@@ -24,9 +26,11 @@ from typing import ClassVar
 __all__ = [
     "BearsearchError",
     "EmbeddingDimensionError",
+    "HostError",
     "IndexBusyError",
     "IndexCorruptError",
     "IndexUnavailableError",
+    "IndexUnwritableError",
     "IndexVersionError",
     "ModelDamagedError",
     "ModelError",
@@ -63,6 +67,10 @@ class IndexCorruptError(IndexUnavailableError):
     """The index file is damaged; `bearsearch index` moves it aside and builds it again."""
 
 
+class IndexUnwritableError(IndexUnavailableError):
+    """The index can be read but not written: a full disk, or a folder or file that may not be written."""
+
+
 class IndexVersionError(IndexUnavailableError):
     """The index was written by a newer bearsearch."""
 
@@ -91,6 +99,12 @@ class SourceBusyError(SourceError):
 
 class SourceFormatError(SourceError):
     """The file is there and readable, but is not what it should be."""
+
+
+class HostError(BearsearchError):
+    """Another program's settings cannot be changed, or what stands in them does not start the server."""
+
+    exit_code = 2
 
 
 class ModelError(BearsearchError):

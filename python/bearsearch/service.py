@@ -7,37 +7,42 @@ Prints nothing, knows no terminal and no protocol, and writes no SQL. The engine
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from bearsearch import _core
+from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
 from bearsearch.background import Background
 from bearsearch.config import load_settings
 from bearsearch.errors import (
     IndexBusyError,
     IndexCorruptError,
+    IndexUnavailableError,
+    IndexUnwritableError,
     ModelError,
     SourceError,
     SourceNotFoundError,
     UsageError,
 )
+from bearsearch.excerpt import headings, merged, parse_spans, section_spans, widened
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
     Correction,
+    CreatedNote,
     Document,
     EmbedReport,
-    Explanation,
     GetResult,
     Hit,
-    HitExplanation,
     Hubs,
     IndexState,
     IndexStatus,
@@ -48,7 +53,6 @@ from bearsearch.types import (
     Note,
     NoteMap,
     Progress,
-    QueryWord,
     SearchResult,
     SourceEntry,
     SourceReport,
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bearsearch.embedding import Embedder, ModelChoice
+    from bearsearch.embedding.rerank import Reranker
 
 __all__ = ["Index"]
 
@@ -76,6 +81,9 @@ EMBED_PAGE = 512
 
 SOURCE_BUSY_TIMEOUT_MS = 5_000
 """How long to wait while Bear saves."""
+
+RERANKED = 30
+"""Hits that a cross-encoder orders again: what it lifts from further down is rare, and each one costs."""
 
 MAX_LINK_DEPTH = 3
 """Steps that `links` goes at most: from most notes, three lead to most of a library."""
@@ -98,9 +106,19 @@ BACKUP_ENDINGS = (".bearbk", ".bear2bk")
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 """How a file is called that may be Bear's database."""
 
+WRITABLE_KINDS = frozenset({"bear", "markdown"})
+"""Kinds of sources that take new notes."""
+
+CREATE_WAIT_S = 6.0
+"""How long a note that was handed to Bear may take to arrive; usually it is there within 30 ms."""
+
+CREATE_POLL_S = 0.1
+
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
 ProgressFunction: TypeAlias = Callable[[Progress], None]
+
+_Answer = TypeVar("_Answer")
 
 
 class _Target:
@@ -138,6 +156,12 @@ class _Options(NamedTuple):
     limit: int
     fresh: bool
     explain: bool
+    context: int
+    max_tokens: int | None
+    cursor: str | None
+    diverse: str | None
+    rerank: bool
+    fts5: bool
 
 
 class _Filters(NamedTuple):
@@ -201,6 +225,7 @@ class Index:
             self._engine  # noqa: B018
         self._embedder: Embedder | None = None
         self._asked_before: dict[str, NDArray[np.float32]] = {}
+        self._reranker: Reranker | None = None
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
 
@@ -219,6 +244,7 @@ class Index:
             self._background = None
         self._embedder = None
         self._asked_before = {}
+        self._reranker = None
         self._choice = None
         self._opened = None
 
@@ -399,8 +425,8 @@ class Index:
                 raise
             notices.append(self._mend(error))
             reports = sync_all()
-        if not dry_run and not any(report.error for report in reports):
-            _core.discard_damaged(str(self.path))
+        if not dry_run:
+            self._engine.finish_recovery()
         return SyncReport(
             sources=tuple(reports),
             chunks=self._engine.status()["chunks"],
@@ -436,12 +462,38 @@ class Index:
 
     def _mend(self, error: IndexCorruptError) -> str:
         """Moves the damaged file aside and begins a new one with the vectors that could still be read."""
-        self.close()
         saved = _core.replace_damaged(str(self.path), ours=self.settings.origin("index") == "default")
+        if saved is None:
+            return f"the index was damaged, and another process has just built it again ({error})"
         return (
             f"the index was damaged and is built again; {saved} embeddings could be saved, the damaged file is"
             f" '{self.path}.damaged' until every source is read again ({error})"
         )
+
+    def _whole(self, answer: Callable[[], _Answer]) -> tuple[_Answer, tuple[str, ...]]:
+        """An answer, and what there is to say when the index was damaged and had to be begun anew for it.
+
+        The notes are then read within the time that every answer has for that; the next one goes on.
+        """
+        answered: _Answer | None = None
+        try:
+            answered = answer()
+            # A leg may have failed over damage and the others answered without it.
+            self._engine.refuse_damaged()
+            return answered, ()
+        except IndexCorruptError as error:
+            try:
+                told = self._mend(error)
+            except IndexUnavailableError as reason:
+                if answered is None:
+                    raise
+                return answered, (str(reason),)
+        if self._background is not None:
+            self._background.wake()
+        answered = answer()
+        with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+            self._engine.finish_recovery()
+        return answered, (told,)
 
     def index_documents(
         self, source: str, documents: Iterable[Document], *, progress: ProgressFunction | None = None
@@ -526,7 +578,7 @@ class Index:
                 continue
             try:
                 report = self._sync_one(target, budget_ms=FRESHNESS_BUDGET_MS)
-            except IndexBusyError as error:
+            except (IndexBusyError, IndexUnwritableError) as error:
                 stale = True
                 notices.append(f"{error}; the answer comes from the index as it was")
                 continue
@@ -719,7 +771,13 @@ class Index:
         after: date | datetime | None = None,
         before: date | datetime | None = None,
         archived: bool = False,
+        context: int = 0,
+        max_tokens: int | None = None,
+        cursor: str | None = None,
+        diverse: str | None = None,
+        rerank: bool = False,
         fusion: str = "share",
+        fts_syntax: bool = False,
         explain: bool = False,
         fresh: bool = True,
     ) -> SearchResult:
@@ -739,6 +797,12 @@ class Index:
             after: Updated on or after this day or moment; a day begins at midnight UTC.
             before: Updated before this day or moment.
             archived: Find notes that their owner put away, too.
+            context: Passages of the same note to return before and behind the best one.
+            max_tokens: Return whole passages, as many as fit into about so many tokens, and a cursor to go on with.
+            cursor: Go on behind the answer that this cursor comes from; the search must be the same.
+            diverse: tags or sources: hits that repeat those above them come later.
+            rerank: Let a cross-encoder order the first hits again; its weights are a download of their own.
+            fts_syntax: The query is an expression in FTS5's own syntax; words only.
             fusion: How words and meaning become one list: share, by how much of what is possible each of them saw in a
                 note; or rrf, by ranks alone (reciprocal rank fusion, k = 60).
             explain: Say how the query was read, how long each step took, and why each note stands where it does.
@@ -755,9 +819,31 @@ class Index:
             raise UsageError("the query is empty; give at least one word")
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
-        options = _Options(mode, fusion, min(limit, UNLIMITED), fresh, explain)
+        if context < 0:
+            raise UsageError(f"context is {context}; ask for 0 or more passages")
+        if max_tokens is not None and max_tokens < 1:
+            raise UsageError(f"max_tokens is {max_tokens}; ask for at least 1")
+        if diverse is not None and diverse not in DIVERSE:
+            raise UsageError(f'hits cannot be diverse over "{diverse}"; use {" or ".join(DIVERSE)}')
+        if fts_syntax and mode not in {"auto", "fts"}:
+            raise UsageError(f"FTS5's syntax is about words, and the mode is {mode}; use fts")
+        options = _Options(
+            mode="fts" if fts_syntax else mode,
+            fusion=fusion,
+            limit=min(limit, UNLIMITED),
+            fresh=fresh,
+            explain=explain,
+            context=context,
+            max_tokens=max_tokens,
+            cursor=cursor,
+            diverse=diverse,
+            rerank=rerank,
+            fts5=fts_syntax,
+        )
         with self._background.query() if self._background else contextlib.nullcontext():
-            return self._search(queries, options, _Filters(tags, any_tags, ids, sources, after, before, archived))
+            filters = _Filters(tags, any_tags, ids, sources, after, before, archived)
+            found, told = self._whole(lambda: self._search(queries, options, filters))
+            return dataclasses.replace(found, notices=told + found.notices)
 
     def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
         targets = self._targets()
@@ -783,7 +869,13 @@ class Index:
                 "mode": mode,
                 "fusion": options.fusion,
                 "floor": asked.floor,
-                "limit": options.limit,
+                "limit": max(options.limit, RERANKED)
+                if options.rerank
+                else options.limit * (3 if options.diverse else 1),
+                "offset": offset_of(options.cursor),
+                "context": options.context,
+                "passages": options.max_tokens is not None or options.rerank,
+                "fts5": options.fts5,
                 "sources": self._source_ids(targets, filters.sources),
                 "tags_all": list(filters.tags),
                 "tags_any": list(filters.any_tags),
@@ -795,6 +887,7 @@ class Index:
                 "no_embedding": asked.reason,
             }
         )
+        clock.restart()
         clock.laps |= dict(response["elapsed_ms"])
         legs = {
             name: Leg(ran=leg["ran"], hits=leg["hits"], reason=leg["reason"]) for name, leg in response["legs"].items()
@@ -817,6 +910,8 @@ class Index:
             notices.append(
                 f"{response['pending']} passages still wait for an embedding; `bearsearch index` computes them all"
             )
+        hits, following = self._arranged(queries[0], response, options, legs)
+        clock.lap("arranging")
         return SearchResult(
             query=queries[0] if len(queries) == 1 else " | ".join(queries),
             mode=response["mode"],
@@ -827,9 +922,10 @@ class Index:
                 documents=response["documents"], chunks=response["chunks"], pending=response["pending"], stale=stale
             ),
             total=response["total"],
-            hits=tuple(_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], 1)),
+            hits=tuple(hits),
             corrections=corrections,
-            explanation=_explanation(response, options.fusion, clock.laps) if options.explain else None,
+            cursor=following,
+            explanation=as_explanation(response, options.fusion, clock.laps) if options.explain else None,
             notices=tuple(notices),
         )
 
@@ -840,6 +936,90 @@ class Index:
             ModelError: No model can be loaded.
         """
         return self._load_embedder().embed_query(self._engine.embedding_text(_without_nul(query)))
+
+    def _arranged(
+        self, query: str, response: _core.ResponseDict, options: _Options, legs: dict[str, Leg]
+    ) -> tuple[list[Hit], str | None]:
+        """The engine's hits in the order and number that the caller wants, and the cursor behind them."""
+        start = offset_of(options.cursor)
+        hits = [as_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], start + 1)]
+        whole = len(hits)
+        if options.rerank:
+            hits, legs["rerank"] = self._reranked(query, hits)
+        if options.diverse is not None:
+            hits = diverse(hits, options.diverse, limit=options.limit)
+        hits = hits[: options.limit]
+        if options.max_tokens is not None:
+            hits = packed(hits, options.max_tokens)
+        elif options.rerank:
+            hits = [replace(hit, passage=None) for hit in hits]
+        # An order of its own cannot be gone on with by place: what was passed over would be lost.
+        reordered = options.rerank or options.diverse is not None
+        if len(hits) == whole or reordered:
+            return hits, None if reordered else cursor_of(response["next"])
+        return hits, cursor_of(response["hits"][len(hits) - 1]["place"])
+
+    def _reranked(self, query: str, hits: list[Hit]) -> tuple[list[Hit], Leg]:
+        """The first hits in a cross-encoder's order, and what it did."""
+        try:
+            if self._reranker is None:
+                from bearsearch.embedding.rerank import load_reranker
+
+                self._reranker = load_reranker(self.settings)
+            first = hits[:RERANKED]
+            scores = self._reranker.scores(query, [f"{hit.title}\n{hit.passage or hit.snippet}" for hit in first])
+        except ModelError as error:
+            return hits, Leg(ran=False, hits=0, reason=str(error))
+        order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
+        arranged = [*(first[place] for place in order), *hits[RERANKED:]]
+        return [replace(hit, rank=rank) for rank, hit in enumerate(arranged, hits[0].rank if hits else 1)], Leg(
+            ran=True, hits=len(first), reason=None
+        )
+
+    def similar(self, reference: str, *, limit: int = 10, archived: bool = False) -> SearchResult:
+        """Finds notes near a note in meaning, by the vectors that it already has; loads no model.
+
+        Args:
+            reference: The note's id, NAME:ID, or title.
+            limit: Notes to return, at least 1.
+            archived: Find notes that their owner put away, too.
+
+        Raises:
+            UsageError: No note has that id or title, or the limit is below 1.
+            SourceNotFoundError: There is no source at all.
+            IndexUnavailableError: The index cannot be read.
+        """
+        if limit < 1:
+            raise UsageError(f"limit is {limit}; ask for at least 1 note")
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        stale, notices = self._freshen(targets)
+        filters = self._filters(targets, archived=archived)
+        found = self._engine.similar(_without_nul(reference), filters, min(limit, UNLIMITED))
+        if found is None:
+            raise UsageError(f'no note has the id or title "{reference}"; `bearsearch search` shows ids')
+        hits = tuple(as_hit(rank, hit, explain=False) for rank, hit in enumerate(found["hits"], 1))
+        if found["reason"]:
+            notices.append(found["reason"])
+        idle = Leg(ran=False, hits=0, reason="a note was asked for, not words")
+        state = self.status()
+        return SearchResult(
+            query=found["title"],
+            mode="vector",
+            requested_mode="vector",
+            good_match=bool(hits),
+            legs={
+                "text": idle,
+                "vector": Leg(ran=found["reason"] is None, hits=len(hits), reason=found["reason"]),
+                "typo": idle,
+                "like": idle,
+            },
+            index=IndexState(documents=state.documents, chunks=state.chunks, pending=state.pending, stale=stale),
+            total=len(hits),
+            hits=hits,
+            notices=tuple(notices),
+        )
 
     def _ask_model(self, queries: list[str], *, mode: str) -> _Asked:
         """The queries' embeddings, or the reason why there are none.
@@ -879,7 +1059,9 @@ class Index:
         # background thread embeds beside the queries.
         same_model = live is None or live["fingerprint"] == embedder.fingerprint
         if same_model and self._background is None:
-            self.embed(budget_ms=INLINE_EMBED_MS)
+            # What cannot be stored now waits on; the answer says that the index could not be brought up to date.
+            with contextlib.suppress(IndexBusyError, IndexUnwritableError):
+                self.embed(budget_ms=INLINE_EMBED_MS)
         texts = [self._engine.embedding_text(_without_nul(text)) for text in queries]
         return _Asked(
             fingerprint=embedder.fingerprint,
@@ -922,21 +1104,42 @@ class Index:
             "archived": archived,
         }
 
-    def get(self, ids: str | Sequence[str], *, lines: str | None = None) -> GetResult:
+    def get(
+        self,
+        ids: str | Sequence[str],
+        *,
+        lines: str | Sequence[str] | None = None,
+        sections: Sequence[str] = (),
+        neighbours: int = 0,
+    ) -> GetResult:
         """Reads notes by id, by `NAME:ID`, or by title.
 
         Args:
             ids: What to read; a title is compared without case, and all notes of that title come, newest first.
-            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive.
+            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive; or several such.
+            sections: Only the sections below these headings; a heading, or the end of its path such as `Trip > Food`.
+            neighbours: With `lines` or `sections`, so many paragraphs before and after them too.
+
+        Returns:
+            One entry per note, or per span of lines that was asked for; a section that a note does not have is
+            `missing`, as `ID # SECTION`.
 
         Raises:
-            UsageError: Nothing is asked for, or `lines` is not a range.
+            UsageError: Nothing is asked for, `lines` is not a range, or `neighbours` is below 0.
             IndexUnavailableError: The index cannot be read.
         """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         if not any(reference.strip() for reference in wanted):
             raise UsageError("no note is named; give an id or a title")
-        span = _parse_lines(lines) if lines is not None else None
+        spans = parse_spans(lines) if lines is not None else []
+        if neighbours < 0:
+            raise UsageError(f"neighbours is {neighbours}; it counts paragraphs from 0")
+        found, told = self._whole(lambda: self._get(wanted, spans, sections, neighbours))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _get(
+        self, wanted: Sequence[str], spans: Sequence[tuple[int, int]], sections: Sequence[str], neighbours: int
+    ) -> GetResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -946,10 +1149,105 @@ class Index:
         missing: list[str] = []
         for reference in dict.fromkeys(wanted):
             found = self._engine.find(reference, options)
-            notes += [_note(row, span) for row in found]
+            for row in found:
+                if not (spans or sections):
+                    notes.append(_note(row, None))
+                    continue
+                text_lines = _lines_of(row["text"])
+                asked = list(spans)
+                for section in sections:
+                    below = section_spans(text_lines, section)
+                    asked += below
+                    if not below:
+                        missing.append(f"{row['id']} # {section}")
+                        notices.append(_other_sections(row["id"], section, text_lines))
+                if neighbours:
+                    asked = [widened(text_lines, span, paragraphs=neighbours) for span in asked]
+                notes += [_note(row, span) for span in merged(asked)]
             if not found:
                 missing.append(reference)
-        return GetResult(notes=tuple(notes), missing=tuple(missing), notices=tuple(notices))
+        distinct = {(note.source, note.id, note.lines): note for note in notes}
+        return GetResult(notes=tuple(distinct.values()), missing=tuple(missing), notices=tuple(notices))
+
+    def create(
+        self, *, title: str, content: str = "", tags: Sequence[str] = (), source: str | None = None
+    ) -> CreatedNote:
+        """Creates a note; none is ever changed or overwritten.
+
+        Args:
+            title: One line.
+            content: Markdown, without the title.
+            tags: Names without `#`.
+            source: Name of the source to write to; None takes Bear if it is a source, else the only folder.
+
+        Returns:
+            The note as it was found afterwards; Bear is given a few seconds.
+
+        Raises:
+            UsageError: Title and content are both empty, a tag has no meaning, or the source is not clear.
+            SourceError: Bear or the folder cannot take it.
+        """
+        from bearsearch.create import in_bear, in_folder, one_line
+
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        self._freshen(targets)
+        target, name = self._writable(targets, source)
+        started_ms = time.time() * 1000
+        if target.kind == "bear":
+            written = in_bear(title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, one_line(title), started_ms)
+        else:
+            written = in_folder(target.path, title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, None, started_ms, wait_s=0.0)
+        return CreatedNote(
+            id=row["id"] if row else written.note_id,
+            title=row["title"] if row else one_line(title),
+            source=name,
+            url=row["url"] if row else None,
+            confirmed=row is not None,
+            how=written.how,
+        )
+
+    def _writable(self, targets: list_[_Target], source: str | None) -> tuple[_Target, str]:
+        """The source that a new note goes to, and its name."""
+        names = {(row["kind"], row["path"]): row["name"] for row in self._engine.sources()}
+        found = [(target, names.get((target.kind, target.path), "")) for target in targets]
+        found = [(target, name) for target, name in found if target.kind in WRITABLE_KINDS]
+        if source is not None:
+            chosen = [(target, name) for target, name in found if name.casefold() == source.strip().casefold()]
+        else:
+            chosen = [(target, name) for target, name in found if target.kind == "bear"] or found
+        if len(chosen) == 1:
+            return chosen[0]
+        known = ", ".join(f'"{name}"' for _, name in found) or "none"
+        if source is not None:
+            raise UsageError(f'no source named "{source}" takes new notes; those that do: {known}')
+        raise UsageError(f"it is not clear where the note should go; name one source: {known}")
+
+    def _await_note(
+        self,
+        target: _Target,
+        note_id: str | None,
+        title: str | None,
+        started_ms: float,
+        *,
+        wait_s: float = CREATE_WAIT_S,
+    ) -> _core.NoteDict | None:
+        """The new note once its source shows it: the one of that id, or else of that title and not older."""
+        until = time.monotonic() + wait_s
+        while True:
+            self._freshen([target])
+            options = self._filters([target], archived=True)
+            for row in self._engine.find(note_id or title or "", options):
+                created_ms = row["created_at_ms"]
+                # Bear writes whole seconds in places.
+                if note_id is not None or created_ms is None or created_ms >= started_ms - 2000:
+                    return row
+            if time.monotonic() >= until:
+                return None
+            time.sleep(CREATE_POLL_S)
 
     def list(
         self,
@@ -972,26 +1270,52 @@ class Index:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
         if offset < 0:
             raise UsageError(f"offset is {offset}; it counts notes from 0")
+        filters = _Filters(tags, any_tags, (), sources, after, before, archived)
+        found, told = self._whole(lambda: self._list(filters, limit=min(limit, UNLIMITED), offset=offset))
+        return dataclasses.replace(found, notices=told + found.notices)
+
+    def _list(self, filters: _Filters, *, limit: int, offset: int) -> ListResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         _, notices = self._freshen(targets)
-        options = self._filters(targets, sources=sources, archived=archived)
-        options["tags_all"] = list_(tags)
-        options["tags_any"] = list_(any_tags)
-        options["updated_from_ms"] = _to_ms(after)
-        options["updated_until_ms"] = _to_ms(before)
-        rows, total = self._engine.list(options, min(limit, UNLIMITED), offset)
+        options = self._filters(targets, sources=filters.sources, archived=filters.archived)
+        options["tags_all"] = list_(filters.tags)
+        options["tags_any"] = list_(filters.any_tags)
+        options["updated_from_ms"] = _to_ms(filters.after)
+        options["updated_until_ms"] = _to_ms(filters.before)
+        rows, total = self._engine.list(options, limit, offset)
         return ListResult(notes=tuple(summary(row) for row in rows), total=total, notices=tuple(notices))
 
     def tags(self) -> tuple[Tag, ...]:
         """All tags of notes that are not archived, by name."""
+        return self._whole(self._tags)[0]
+
+    def _tags(self) -> tuple[Tag, ...]:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
         self._freshen(targets)
         options = self._filters(targets, archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
+
+    def languages(self, *, sample: int = 40) -> tuple[str, ...]:
+        """English names of the languages that most notes are written in, guessed from the newest ones.
+
+        Args:
+            sample: Notes to look at. Compares nothing with the sources and loads no model.
+        """
+        from bearsearch.languages import guess
+
+        targets = self._targets()
+        if not self._target_ids(targets):
+            return ()
+        options = self._filters(targets, archived=False)
+        rows, _ = self._engine.list(options, sample, 0)
+        texts: list_[str] = []
+        for row in rows:
+            texts += [found["text"][:2000] for found in self._engine.find(f"{row['source']}:{row['id']}", options)[:1]]
+        return guess(texts)
 
     # ---------------------------------------------------------------- links
 
@@ -1256,56 +1580,29 @@ class _Clock:
         self.laps: dict[str, float] = {}
         self._since = time.perf_counter()
 
+    def restart(self) -> None:
+        self._since = time.perf_counter()
+
     def lap(self, step: str) -> None:
         now = time.perf_counter()
         self.laps[step] = (now - self._since) * 1000
         self._since = now
 
 
-def _explanation(response: _core.ResponseDict, fusion: str, elapsed_ms: dict[str, float]) -> Explanation:
-    return Explanation(
-        understood=tuple(response["understood"]),
-        fusion=fusion,
-        words=tuple(QueryWord(word=word, documents=documents) for word, documents in response["words"]),
-        elapsed_ms=elapsed_ms,
-    )
+def _lines_of(text: str) -> list[str]:
+    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
+    return text.removesuffix("\n").split("\n") if text else []
 
 
-def _hit(rank: int, hit: _core.HitDict, *, explain: bool = False) -> Hit:
-    return Hit(
-        rank=rank,
-        id=hit["id"],
-        title=hit["title"],
-        source=hit["source"],
-        url=hit["url"],
-        tags=tuple(hit["tags"]),
-        updated_at=moment(hit["updated_at_ms"]),
-        archived=hit["archived"],
-        locked=hit["locked"],
-        score=hit["score"],
-        confidence=hit["confidence"],
-        text_rank=hit["text_rank"],
-        vector_rank=hit["vector_rank"],
-        bm25=hit["bm25"],
-        cosine=hit["cosine"],
-        heading=hit["heading"],
-        lines=hit["lines"],
-        line_hits=tuple(hit["line_hits"]),
-        total_hits=hit["total_hits"],
-        snippet=hit["snippet"],
-        highlights=tuple(hit["highlights"]),
-        explanation=HitExplanation(
-            text_share=hit["text_share"], vector_share=hit["vector_share"], words=tuple(hit["words"])
-        )
-        if explain
-        else None,
-    )
+def _other_sections(note_id: str, section: str, lines: Sequence[str]) -> str:
+    names = [" ".join(heading.path[-1].split())[:60].replace('"', "'") for heading in headings(lines)]
+    shown = ", ".join(f'"{name}"' for name in names[:12]) + (", ..." if len(names) > 12 else "")
+    return f'"{note_id}" has no section "{section}"; its sections are: {shown or "none"}'
 
 
 def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
     text = row["text"]
-    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
-    all_lines = text.removesuffix("\n").split("\n") if text else []
+    all_lines = _lines_of(text)
     first, last = span or (1, len(all_lines))
     last = min(last, len(all_lines))
     return Note(
@@ -1323,19 +1620,3 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
         lines=(first, last),
         total_lines=len(all_lines),
     )
-
-
-def _parse_lines(lines: str) -> tuple[int, int]:
-    text = lines.strip()
-    for separator in (":", "..", "-"):
-        first, found, last = text.partition(separator)
-        if found:
-            break
-    else:
-        first, last = text, text
-    if not (first.strip().isdecimal() and last.strip().isdecimal()):
-        raise UsageError(f'lines is "{lines}"; give a line such as 10, or a range such as 10:20')
-    start, end = int(first), int(last)
-    if start < 1 or end < start:
-        raise UsageError(f'lines is "{lines}"; lines count from 1, and a range ends at or after its start')
-    return start, end

@@ -13,6 +13,7 @@ __all__ = [
     "BrokenLink",
     "BrokenLinks",
     "Correction",
+    "CreatedNote",
     "Document",
     "EmbedReport",
     "Explanation",
@@ -31,6 +32,7 @@ __all__ = [
     "Note",
     "NoteMap",
     "NoteSummary",
+    "Passage",
     "Progress",
     "QueryWord",
     "SearchResult",
@@ -128,6 +130,17 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk of a note beside the best one."""
+
+    heading: str
+    """Heading path, joined by " > "; empty at the top of a note."""
+    lines: tuple[int, int]
+    """First and last line in the note's text, from 1, inclusive."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HitExplanation:
     """Why a note stands where it does."""
 
@@ -180,6 +193,12 @@ class Hit:
     """An excerpt of the best chunk; empty for locked notes."""
     highlights: tuple[tuple[int, int], ...] = ()
     """Character ranges of `snippet` that match, half-open, in order."""
+    passage: str | None = None
+    """The whole best chunk; None unless a number of tokens to fill was given."""
+    context: tuple[Passage, ...] = ()
+    """Chunks before and behind the best one, as many as were asked for."""
+    duplicates: tuple[str, ...] = ()
+    """Ids of notes that say nearly the same, stood further down and are not shown."""
     explanation: HitExplanation | None = None
     """Why it stands here; None unless asked for."""
 
@@ -195,13 +214,15 @@ class SearchResult:
     good_match: bool
     """False when no note deserves to be called a hit; `hits` is empty then."""
     legs: Mapping[str, Leg]
-    """By name: text, vector, typo, like."""
+    """By name: text, vector, typo, like; and rerank, where it was asked for."""
     index: IndexState
     total: int
     """Notes found before `limit`."""
     hits: tuple[Hit, ...]
     corrections: tuple[Correction, ...] = ()
     """What was searched in place of words that no note holds."""
+    cursor: str | None = None
+    """Pass it to the same search to go on behind the last hit; None when nothing comes behind."""
     explanation: Explanation | None = None
     """How the query was read and answered; None unless asked for."""
     notices: tuple[str, ...] = ()
@@ -237,6 +258,21 @@ class GetResult:
     missing: tuple[str, ...]
     """What was asked for and not found."""
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedNote:
+    """A note that was asked for."""
+
+    id: str | None
+    """None when it was handed over and has not been seen yet."""
+    title: str
+    source: str
+    url: str | None
+    confirmed: bool
+    """Whether the note was found in its source afterwards."""
+    how: str
+    """Through what: bearcli, bear url, or file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ use crate::{
     embeddings::ModelRow,
     library::DocumentRow,
     registry::SourceRow,
-    search::{Hit, LegReport, Response},
+    search::{Hit, LegReport, Response, Similar},
     sync::SourceReport,
 };
 
@@ -88,8 +88,22 @@ fn leg<'py>(py: Python<'py>, leg: &LegReport) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict!(py, { "ran": leg.ran, "hits": leg.hits, "reason": &leg.reason }))
 }
 
-fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
+/// What `Index.similar` returns.
+///
+/// # Errors
+/// What Python raises.
+pub fn similar<'py>(py: Python<'py>, title: &str, similar: &Similar) -> PyResult<Bound<'py, PyDict>> {
+    let hits = similar.hits.iter().map(|value| hit(py, value)).collect::<PyResult<Vec<_>>>()?;
+    Ok(dict!(py, { "title": title, "hits": PyList::new(py, hits)?, "reason": &similar.reason }))
+}
+
+/// One hit, as `Index.search` and `Index.similar` return it.
+///
+/// # Errors
+/// What Python raises.
+pub fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     let dict = document(py, &hit.document)?;
+    dict.set_item("place", hit.place)?;
     dict.set_item("score", hit.score)?;
     dict.set_item("text_rank", hit.text_rank)?;
     dict.set_item("vector_rank", hit.vector_rank)?;
@@ -99,6 +113,10 @@ fn hit<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("text_share", hit.text_share)?;
     dict.set_item("vector_share", hit.vector_share)?;
     dict.set_item("words", &hit.words)?;
+    dict.set_item("passage", &hit.passage)?;
+    let context = hit.context.iter().map(|passage| (&passage.heading, passage.lines, &passage.text));
+    dict.set_item("context", context.collect::<Vec<_>>())?;
+    dict.set_item("duplicates", &hit.duplicates)?;
     dict.set_item("heading", &hit.heading)?;
     dict.set_item("lines", PyTuple::new(py, [hit.lines.0, hit.lines.1])?)?;
     dict.set_item("line_hits", &hit.excerpt.line_hits)?;
@@ -138,6 +156,7 @@ pub fn response<'py>(py: Python<'py>, response: &Response) -> PyResult<Bound<'py
         "chunks": response.chunks,
         "pending": response.pending,
         "total": response.total,
+        "next": response.next,
         "understood": &response.understood,
         "words": words,
         "corrections": corrections,

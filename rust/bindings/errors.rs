@@ -9,6 +9,7 @@ import_exception!(bearsearch.errors, EmbeddingDimensionError);
 import_exception!(bearsearch.errors, IndexBusyError);
 import_exception!(bearsearch.errors, IndexCorruptError);
 import_exception!(bearsearch.errors, IndexUnavailableError);
+import_exception!(bearsearch.errors, IndexUnwritableError);
 import_exception!(bearsearch.errors, IndexVersionError);
 import_exception!(bearsearch.errors, SourceBusyError);
 import_exception!(bearsearch.errors, SourceFormatError);
@@ -24,6 +25,7 @@ pub fn to_python(error: &Error) -> PyErr {
     match error {
         Error::Usage(_) => UsageError::new_err(message),
         Error::IndexUnusable { .. } => IndexUnavailableError::new_err(message),
+        Error::IndexUnwritable { .. } => IndexUnwritableError::new_err(message),
         Error::IndexCorrupt { .. } => IndexCorruptError::new_err(message),
         Error::IndexTooNew { .. } => IndexVersionError::new_err(message),
         Error::IndexBusy { .. } => IndexBusyError::new_err(message),

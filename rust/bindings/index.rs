@@ -22,7 +22,7 @@ use crate::{
     scope::{Filters, Scope},
     search::{self, Mode, QueryInput, Request},
     source::{self, ChangeMark, Document, Source, SourceKind, SourceOptions, bear, given::GivenSource},
-    store::{Store, meta},
+    store::{Access, Store, meta},
     sync::{self, SyncOptions},
     vector::Codec,
 };
@@ -33,17 +33,12 @@ pub fn default_bear_path() -> Option<String> {
     bear::default_path().map(|path| path.to_string_lossy().into_owned())
 }
 
-/// Moves a damaged index aside and makes a new one with the vectors that could be saved; returns their number.
+/// Moves a damaged index aside and makes a new one with the vectors that could be saved; returns their number, or None when
+/// another process has done so already.
 #[pyfunction]
 #[pyo3(signature = (path, *, ours))]
-pub fn replace_damaged(py: Python<'_>, path: PathBuf, ours: bool) -> PyResult<usize> {
+pub fn replace_damaged(py: Python<'_>, path: PathBuf, ours: bool) -> PyResult<Option<usize>> {
     detached(py, || recover::replace(&path, ours))
-}
-
-/// Removes what was moved aside, if there is anything.
-#[pyfunction]
-pub fn discard_damaged(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    detached(py, || recover::discard(&recover::aside(&path)))
 }
 
 /// An open index file.
@@ -102,7 +97,31 @@ impl Index {
     /// Opens the index at `path`, creating or migrating it as needed.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self { store: detached(py, || Store::open(&path))? })
+        let store = detached(py, || {
+            let store = Store::open(&path)?;
+            match recover::resume(&store) {
+                // Whoever can write will go on with it.
+                Err(Error::IndexUnwritable { .. } | Error::IndexBusy { .. }) => {}
+                other => other?,
+            }
+            Ok(store)
+        })?;
+        Ok(Self { store })
+    }
+
+    /// Refuses an index in which damage was found since it was made, by this process or another.
+    fn refuse_damaged(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.refuse_damaged())
+    }
+
+    /// Reads and compares everything in the file.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.store.check())
+    }
+
+    /// Ends a recovery when every registered source has been read again.
+    fn finish_recovery(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || recover::finish(&self.store))
     }
 
     /// All sources that the index has rows of.
@@ -277,6 +296,10 @@ impl Index {
             mode: Mode::from_word(&mode).map_err(|error| to_python(&error))?,
             fusion,
             limit: field(options, "limit")?,
+            offset: field(options, "offset")?,
+            context: field(options, "context")?,
+            passages: field(options, "passages")?,
+            fts5: field(options, "fts5")?,
             filters: filters(options)?,
             fingerprint: field(options, "fingerprint")?,
             no_embedding: field(options, "no_embedding")?,
@@ -284,6 +307,26 @@ impl Index {
         };
         let response = detached(py, || search::search(&self.store, &request))?;
         convert::response(py, &response)
+    }
+
+    /// Notes near the note that a reference names, and a reason when there are none; None when no note has that name.
+    fn similar<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &str,
+        options: &Bound<'py, PyDict>,
+        limit: usize,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let filters = filters(options)?;
+        let of = Scope::new(&Filters { archived: true, sources: filters.sources.clone(), ..Filters::default() });
+        let found = detached(py, || {
+            let Some(note) = self.store.read(|conn| library::find(conn, reference, &of))?.into_iter().next() else {
+                return Ok(None);
+            };
+            Ok(Some((note.title, search::similar(&self.store, note.id, &filters, limit)?)))
+        })?;
+        let Some((title, similar)) = found else { return Ok(None) };
+        convert::similar(py, &title, &similar).map(Some)
     }
 
     /// What a query means, as text to embed; empty when there is nothing to embed.
@@ -420,9 +463,14 @@ impl Index {
                 Ok((chunks.unwrap_or(0), last, backend))
             })
         })?;
+        let unwritable = match detached(py, || self.store.access())? {
+            Access::Full => None,
+            Access::ReadOnly(reason) | Access::Frozen(_, reason) => Some(reason),
+        };
         Ok(dict!(py, {
             "path": self.store.path().to_string_lossy(),
             "size_bytes": self.store.size_bytes(),
+            "unwritable": unwritable,
             "schema_version": schema::SCHEMA_VERSION,
             "chunks": chunks,
             "last_full_index_at_ms": last_full_index_at_ms,

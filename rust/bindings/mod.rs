@@ -17,6 +17,5 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SCHEMA_VERSION", crate::schema::SCHEMA_VERSION)?;
     module.add_function(wrap_pyfunction!(index::default_bear_path, module)?)?;
     module.add_function(wrap_pyfunction!(index::replace_damaged, module)?)?;
-    module.add_function(wrap_pyfunction!(index::discard_damaged, module)?)?;
     module.add_class::<index::Index>()
 }

@@ -16,6 +16,9 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What was understood, in one line: what is looked for, which notes may be found, and what was not taken as a filter.
 pub fn explain(query: &Query) -> String {
+    if let Some(expression) = query.fts5() {
+        return format!("Looks for what FTS5 reads in {}.", shortened(expression));
+    }
     let mut sentences = Vec::new();
     let punctuation = query.is_punctuation();
     let is_shown = |node: &&Node| punctuation || !node.as_term().is_some_and(Term::is_punctuation);

@@ -11,15 +11,36 @@ pub(super) fn build(tokens: Vec<Token>) -> Vec<Node> {
     Parser { tokens: resolve(tokens).into_iter().peekable() }.list()
 }
 
+/// A query in capitals with so many words is a sentence, in which `AND` and `OR` are words like the others.
+const SHOUTED: usize = 3;
+
+/// Whether all words are written in capitals, and there are more of them than one operator joins.
+fn is_shouted(tokens: &[Token]) -> bool {
+    let words = tokens.iter().filter(|token| operator_word(token).is_none()).filter_map(|token| match token {
+        Token::Term(term) if !term.quoted && has_case(&term.text) => Some(&term.text),
+        _ => None,
+    });
+    let mut count = 0;
+    for word in words {
+        if word.chars().any(char::is_lowercase) {
+            return false;
+        }
+        count += 1;
+    }
+    count >= SHOUTED
+}
+
 /// Makes operators of the words `AND`, `OR` and `NOT` where they stand between terms; elsewhere they stay words.
 fn resolve(mut tokens: Vec<Token>) -> Vec<Token> {
+    let is_shouted = is_shouted(&tokens);
     for index in 0..tokens.len() {
         let Some(operator) = operator_word(&tokens[index]) else { continue };
         let before = index.checked_sub(1).map(|index| &tokens[index]);
         let after = tokens.get(index + 1);
         let is_operator = match operator {
             Operator::And | Operator::Or => {
-                before.is_some_and(ends_operand)
+                !is_shouted
+                    && before.is_some_and(ends_operand)
                     && after.is_some_and(|after| match operator_word(after) {
                         Some(Operator::Not) => tokens.get(index + 2).is_some_and(starts_operand),
                         _ => starts_operand(after),

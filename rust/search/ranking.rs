@@ -21,7 +21,7 @@ use crate::{
 /// Notes that are weighed by more than their best chunk, when the caller wants fewer.
 const MIN_WEIGHED: usize = 100;
 /// What the first chunk counts beside the best one: it says what the whole note is about.
-const FIRST_CHUNK: f64 = 0.25;
+const FIRST_CHUNK: f64 = 0.3;
 
 /// One note of the list.
 #[derive(Debug, Clone, Copy, PartialEq)]

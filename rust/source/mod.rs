@@ -13,8 +13,8 @@ mod decode;
 mod front_matter;
 mod gate;
 pub mod markup;
-mod percent;
-mod stamp;
+pub(crate) mod percent;
+pub(crate) mod stamp;
 pub mod tags;
 mod title;
 

@@ -42,12 +42,19 @@ def _vaults(plan: Plan) -> Iterator[Measured]:
     return vaults.vaults(plan)
 
 
+def _text(plan: Plan) -> Iterator[Measured]:
+    from bearsearch.bench.text import text
+
+    return text(plan)
+
+
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "index": _engine("index"),
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
     "vaults": _vaults,
+    "text": _text,
     "vector": _vector,
 }
 

@@ -33,15 +33,19 @@ EXIT_CODES: Mapping[int, str] = {
 
 COMMANDS: Mapping[str, str] = {
     "search": "bearsearch.cli.search",
+    "similar": "bearsearch.cli.similar",
     "get": "bearsearch.cli.get",
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
     "links": "bearsearch.cli.links",
+    "ui": "bearsearch.cli.ui",
     "source": "bearsearch.cli.source",
     "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "mcp": "bearsearch.cli.mcp",
+    "install": "bearsearch.cli.install",
+    "uninstall": "bearsearch.cli.uninstall",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
@@ -49,6 +53,26 @@ COMMANDS: Mapping[str, str] = {
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
+
+SHORT_HELP: Mapping[str, str] = {
+    "search": "Find notes by word, by meaning and despite typos.",
+    "get": "Print notes by id or title.",
+    "list": "List notes by date.",
+    "tags": "List tags with their numbers of notes.",
+    "links": "Show the notes around a note, along its links.",
+    "ui": "Search while you type, with the note beside.",
+    "source": "Add, list and remove folders and libraries.",
+    "index": "Bring the index up to date.",
+    "status": "Show what is indexed and what waits.",
+    "mcp": "Serve the notes to an agent (MCP).",
+    "config": "Show and change settings.",
+    "completion": "Print a script for completion in your shell.",
+    "demo": "Try it on notes that come with it.",
+    "eval": "Measure how good search is.",
+    "bench": "Measure speed on this machine.",
+}
+"""Commands' lines in the program's help, here too, so that the help need not import them. One that is missing costs
+its import; a test compares the others with the commands' own."""
 
 COMPLETION_VARIABLE = "_BEARSEARCH_COMPLETE"
 """Set when a shell asks what could stand next; see `bearsearch.cli.completion`."""
@@ -77,6 +101,18 @@ class Program(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the program's options under two headings."""
         write_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, without importing those whose line is known."""
+        rows: list[tuple[str, str]] = []
+        for name in COMMANDS:
+            line = SHORT_HELP.get(name)
+            if line is None:
+                command = self.get_command(ctx, name)
+                line = "" if command is None else command.get_short_help_str(formatter.width)
+            rows.append((name, line))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands and the exit codes below everything else."""

@@ -71,6 +71,12 @@ def words_of(arguments: tuple[str, ...]) -> str:
 @click.option("--also", multiple=True, metavar="QUERY", help="Another query; each note's best evidence counts.")
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only this note; one of these, if given twice.")
 @filter_options
+@click.option("--context", type=int, default=0, metavar="N", help="Show N passages before and behind the best one.")
+@click.option("--max-tokens", type=int, metavar="N", help="Whole passages, as many as fit into about N tokens.")
+@click.option("--cursor", metavar="CURSOR", help="Go on behind the answer that this cursor comes from.")
+@click.option("--diverse", type=click.Choice(("tags", "sources")), help="Hits that repeat those above them come later.")
+@click.option("--rerank", is_flag=True, help="Let a cross-encoder order the first hits again; slow.")
+@click.option("--fts-syntax", is_flag=True, help="The query is an expression in FTS5's own syntax.")
 @click.option(
     "--fusion",
     type=click.Choice(("share", "rrf")),
@@ -89,6 +95,12 @@ def command(
     mode: str,
     also: tuple[str, ...],
     ids: tuple[str, ...],
+    context: int,
+    max_tokens: int | None,
+    cursor: str | None,
+    diverse: str | None,
+    rerank: bool,
+    fts_syntax: bool,
     fusion: str,
     explain: bool,
     **filters: Unpack[Filters],
@@ -108,6 +120,12 @@ def command(
             mode=mode,
             limit=limit,
             ids=ids,
+            context=context,
+            max_tokens=max_tokens,
+            cursor=cursor,
+            diverse=diverse,
+            rerank=rerank,
+            fts_syntax=fts_syntax,
             fusion=fusion,
             explain=explain,
             **filters,

@@ -165,6 +165,7 @@ def _ask(index: Index, query: Query, system: System, limit: int) -> SearchResult
         query.text,
         mode=system.mode,
         fusion=system.fusion,
+        rerank=system.rerank,
         limit=limit,
         archived=True,
         fresh=False,
@@ -173,7 +174,9 @@ def _ask(index: Index, query: Query, system: System, limit: int) -> SearchResult
 
 
 def _score(result: SearchResult, query: Query) -> Score:
-    ranking = [hit.id for hit in result.hits]
+    # A note that is not shown because it repeats one above it stands right behind that one.
+    shown = [note for hit in result.hits for note in (hit.id, *hit.duplicates)]
+    ranking = list(dict.fromkeys(shown))
     return Score(
         ndcg_at_10=ndcg_at_k(ranking, query.gains, k=10),
         recall_at_10=recall_at_k(ranking, query.gains, k=10),

@@ -63,10 +63,31 @@ def _hit(hit: Hit, style: Style, explain: bool) -> str:
     rows = [head, _INDENT + style.dim(" \u00b7 ".join(part for part in place if part))]
     if explain:
         rows.append(_INDENT + style.dim(_explanation(hit)))
-    rows += (_INDENT + line for line in _snippet(hit, style))
+    before, behind = _around(hit)
+    rows += (_INDENT + style.dim(line) for line in before)
+    rows += _passage(hit.passage) if hit.passage is not None else (_INDENT + line for line in _snippet(hit, style))
+    rows += (_INDENT + style.dim(line) for line in behind)
+    if hit.duplicates:
+        rows.append(_INDENT + style.dim("nearly the same: " + ", ".join(on_one_line(note) for note in hit.duplicates)))
     if hit.url:
         rows.append(_INDENT + style.dim(_place(hit.url, hit.line_hits[0] if hit.line_hits else hit.lines[0])))
     return "".join(row + "\n" for row in rows)
+
+
+def _passage(text: str) -> list[str]:
+    """A whole passage, its lines as they are."""
+    return [(_INDENT + line).rstrip() for line in for_terminal(text).removesuffix("\n").split("\n")]
+
+
+def _around(hit: Hit) -> tuple[list[str], list[str]]:
+    """The neighbours of the best passage, those before it and those behind it, one line each."""
+    before: list[str] = []
+    behind: list[str] = []
+    for passage in hit.context:
+        place = " \u00b7 ".join(part for part in (on_one_line(passage.heading), _lines(passage.lines)) if part)
+        row = f"[{place}] {on_one_line(passage.text)}"
+        (before if passage.lines[0] < hit.lines[0] else behind).append(row)
+    return before, behind
 
 
 def _place(url: str, line: int) -> str:
@@ -121,6 +142,8 @@ def search_remarks(result: SearchResult, *, explain: bool = False) -> list[str]:
     summary = f"{len(result.hits)} of {result.total} notes" if result.hits else "no note matches"
     summary += f" ({result.mode}: {', '.join(ran)})" if ran else f" ({result.mode})"
     remarks = [summary]
+    if result.cursor is not None and any(hit.passage is not None for hit in result.hits):
+        remarks.append(f"more with --cursor {result.cursor}")
     if explain:
         remarks += (f"{name} did not run: {leg.reason}" for name, leg in result.legs.items() if leg.reason)
         remarks += _explained(result.explanation) if result.explanation else []

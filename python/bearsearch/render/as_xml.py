@@ -10,9 +10,20 @@ from collections.abc import Mapping, Sequence
 
 from bearsearch.render.as_json import moment
 from bearsearch.render.visible import for_model
-from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
+from bearsearch.types import CreatedNote, GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
-__all__ = ["attributes", "escaped", "get", "match", "note_attributes", "notes", "search", "summary_attributes", "tags"]
+__all__ = [
+    "attributes",
+    "created_attributes",
+    "escaped",
+    "get",
+    "match",
+    "note_attributes",
+    "notes",
+    "search",
+    "summary_attributes",
+    "tags",
+]
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BODY = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -105,6 +116,11 @@ def summary_attributes(note: NoteSummary) -> str:
             "locked": note.locked or None,
         }
     )
+
+
+def created_attributes(note: CreatedNote) -> str:
+    """The attributes of a `<note>` that was just created."""
+    return attributes({"id": note.id, "title": note.title, "source": note.source, "url": note.url})
 
 
 def notes(result: ListResult) -> str:
