@@ -90,6 +90,13 @@ wheel: $(BIN)/maturin ## Build the wheel and the sdist into dist/
 	$(BIN)/maturin build --release --sdist --out dist --interpreter $(BIN)/python
 	$(BIN)/python scripts/check_wheel.py dist/*.whl
 
+.PHONY: bundle
+bundle: setup ## Build the .mcpb bundle and the registry's server.json into dist/, validated where npm is at hand
+	rm -rf dist/bundle dist/*.mcpb
+	$(BIN)/python packaging/mcpb/build.py dist
+	$(BIN)/python -m zipfile -e dist/*.mcpb dist/bundle
+	if command -v npx > /dev/null; then npx --yes @anthropic-ai/mcpb@2.1.2 validate dist/bundle/manifest.json; fi
+
 .PHONY: clean
 clean: ## Remove everything that was built
 	rm -rf $(VENV) dist target tests/c/build tests/rmcp_client/target

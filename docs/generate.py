@@ -28,6 +28,7 @@ from bearsearch.mcp_server.library import Library
 from bearsearch.render.as_json import LEFT_OUT
 from bearsearch.types import (
     EmbedReport,
+    Examination,
     GetResult,
     IndexStatus,
     ListResult,
@@ -136,6 +137,7 @@ DOCUMENTS: Mapping[str, tuple[type, Mapping[str, Any]]] = {
     "tags": (Tag, {"tags": list[Tag]}),
     "index": (SyncReport, {"embedding": EmbedReport | None}),
     "status": (IndexStatus, {}),
+    "doctor": (Examination, {}),
     "config-list": (SettingValue, {"config_path": str, "settings": list[SettingValue]}),
 }
 """Each `--json` document: the value it is made from, and keys that it has beside or instead of the value's own."""

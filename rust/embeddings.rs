@@ -145,6 +145,31 @@ pub fn pending(conn: &Connection, model_id: i64, after: i64, limit: usize) -> Re
         .prepare_cached("SELECT text_id FROM pending WHERE model_id = ?1 AND text_id > ?2 ORDER BY text_id LIMIT ?3")?;
     let ids: Vec<i64> =
         ids.query_map(params![model_id, after, limit], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    texts_of(conn, &ids)
+}
+
+/// Up to `limit` texts that have a vector of this model, with it: for a check that the model still makes the same ones.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn sample(conn: &Connection, model_id: i64, limit: usize) -> Result<Vec<(PendingText, Vec<f32>)>> {
+    let table = schema::embeddings_table(model_id);
+    let sql =
+        format!("SELECT id, embedding FROM {table} WHERE id IN (SELECT text_id FROM chunks) ORDER BY id LIMIT ?1");
+    let rows: Vec<(i64, Vec<u8>)> = conn
+        .prepare(&sql)?
+        .query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<i64> = rows.iter().map(|(id, _)| *id).collect();
+    let vectors = rows.into_iter().map(|(_, bytes)| {
+        let (values, _) = bytes.as_chunks::<4>();
+        values.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    });
+    Ok(texts_of(conn, &ids)?.into_iter().zip(vectors).collect())
+}
+
+/// The strings that are embedded for these texts, as far as a chunk holds them.
+fn texts_of(conn: &Connection, ids: &[i64]) -> Result<Vec<PendingText>> {
     let mut place = conn.prepare_cached(
         "SELECT c.document_id, c.heading, c.start_byte, c.end_byte, d.title
          FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.text_id = ?1 LIMIT 1",
@@ -153,7 +178,7 @@ pub fn pending(conn: &Connection, model_id: i64, after: i64, limit: usize) -> Re
     // Texts of one document follow each other, so its text is loaded once and not once per chunk.
     let mut loaded: (i64, String) = (-1, String::new());
     let mut found = Vec::with_capacity(ids.len());
-    for id in ids {
+    for &id in ids {
         let row: Option<(i64, String, usize, usize, String)> = place
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))
             .optional()?;

@@ -9,10 +9,19 @@ from typing import NotRequired, TypedDict, final, type_check_only
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SCHEMA_VERSION", "Index", "__version__", "default_bear_path", "replace_damaged"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "SQLITE_VERSION",
+    "Index",
+    "__version__",
+    "default_bear_path",
+    "describe_bear",
+    "replace_damaged",
+]
 
 __version__: str
 SCHEMA_VERSION: int
+SQLITE_VERSION: str
 
 @type_check_only
 class FilterOptions(TypedDict):
@@ -198,18 +207,18 @@ class LinksDict(TypedDict):
     broken: list[BrokenLinkDict]
 
 @type_check_only
+class SimilarDict(TypedDict):
+    title: str
+    hits: list[HitDict]
+    reason: str | None
+
+@type_check_only
 class MapDict(TypedDict):
     notes: list[DocumentDict]
     vectors: NDArray[np.float32]
     links: list[tuple[int, int]]
     without_vector: int
     total: int
-
-@type_check_only
-class SimilarDict(TypedDict):
-    title: str
-    hits: list[HitDict]
-    reason: str | None
 
 @type_check_only
 class StatusDict(TypedDict):
@@ -221,7 +230,19 @@ class StatusDict(TypedDict):
     last_full_index_at_ms: int | None
     vector_backend: str
 
+@type_check_only
+class BearDict(TypedDict):
+    journal_mode: str
+    tables: list[str]
+    junction: str | None
+    notes: int
+    archived: int
+    locked: int
+    trashed: int
+    warnings: list[str]
+
 def default_bear_path() -> str | None: ...
+def describe_bear(path: str, busy_timeout_ms: int) -> BearDict: ...
 def replace_damaged(path: str, *, ours: bool) -> int | None: ...
 
 @final
@@ -240,6 +261,7 @@ class Index:
     def use_model(self, name: str, fingerprint: str, dim: int) -> ModelDict: ...
     def coverage(self, model_id: int) -> CoverageDict: ...
     def pending(self, model_id: int, after: int, limit: int) -> list[tuple[int, str]]: ...
+    def sample(self, model_id: int, limit: int) -> list[tuple[str, list[float]]]: ...
     def add_embeddings(self, model_id: int, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> int: ...
     def quantize(self, codec: str) -> bool: ...
     def fail_embeddings(self, model_id: int, failures: list[tuple[int, str]]) -> None: ...

@@ -37,10 +37,12 @@ from bearsearch.excerpt import headings, merged, parse_spans, section_spans, wid
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
+    Check,
     Correction,
     CreatedNote,
     Document,
     EmbedReport,
+    Examination,
     GetResult,
     Hit,
     Hubs,
@@ -1483,6 +1485,45 @@ class Index:
                 for row in rows
             ),
         )
+
+    def doctor(self, *, prepare: bool = False, on_message: Callable[[str], None] | None = None) -> Examination:
+        """Examines sources, index, model and stored vectors, and says what to do about each finding.
+
+        Loads the model, computes with it, and reads the whole index file; shows no text of notes.
+
+        Args:
+            prepare: First fetch the model that is missing or damaged, or make the faster form of the installed one.
+            on_message: Called with sentences for a person, such as that a download begins.
+        """
+        from bearsearch import doctor
+
+        if prepare and self.settings.semantic:
+            # What stays wrong is among the findings.
+            with contextlib.suppress(ModelError):
+                self._prepare_model(on_message)
+                self._load_embedder(allow_download=True, on_message=on_message)
+        checks: list_[Check] = []
+        try:
+            engine = self._engine
+            targets = self._targets()
+            checks += [
+                doctor.check_source(target.name or target.kind, target.kind, target.path)
+                for target in targets
+                if target.kind != HANDED_OVER
+            ]
+            if not targets:
+                checks.append(Check(name="sources", ok=False, detail=str(self._no_sources()), advice=None))
+            checks += doctor.check_index(engine, self.path)
+            if self.settings.semantic:
+                found, embedder = doctor.check_model(self._find_model(), self._load_embedder)
+                checks.append(found)
+                checks += doctor.check_vectors(engine, embedder)
+            checks.append(doctor.check_versions(engine.status()["vector_backend"]))
+        except IndexUnavailableError as error:
+            checks.append(
+                Check(name="index", ok=False, detail=str(error), advice="`bearsearch index` mends what it can")
+            )
+        return Examination(ok=all(check.ok for check in checks), checks=tuple(checks))
 
 
 list_ = list  # `Index.list` hides the built-in inside the class.

@@ -12,10 +12,12 @@ __all__ = [
     "BackgroundStatus",
     "BrokenLink",
     "BrokenLinks",
+    "Check",
     "Correction",
     "CreatedNote",
     "Document",
     "EmbedReport",
+    "Examination",
     "Explanation",
     "GetResult",
     "Hit",
@@ -273,6 +275,28 @@ class CreatedNote:
     """Whether the note was found in its source afterwards."""
     how: str
     """Through what: bearcli, bear url, or file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding of `doctor`."""
+
+    name: str
+    """What was examined."""
+    ok: bool
+    detail: str
+    """What was found."""
+    advice: str | None
+    """What to do about it; None when there is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """What `doctor` found."""
+
+    ok: bool
+    """Whether every check is."""
+    checks: tuple[Check, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,23 @@ pub fn default_bear_path() -> Option<String> {
     bear::default_path().map(|path| path.to_string_lossy().into_owned())
 }
 
+/// What the Bear database at `path` looks like: names of tables, journal mode, counts.
+#[pyfunction]
+pub fn describe_bear<'py>(py: Python<'py>, path: PathBuf, busy_timeout_ms: u32) -> PyResult<Bound<'py, PyDict>> {
+    let timeout = Duration::from_millis(busy_timeout_ms.into());
+    let found = detached(py, || bear::describe::describe(&path, timeout))?;
+    Ok(dict!(py, {
+        "journal_mode": found.journal_mode,
+        "tables": found.tables,
+        "junction": found.junction,
+        "notes": found.counts.notes,
+        "archived": found.counts.archived,
+        "locked": found.counts.locked,
+        "trashed": found.counts.trashed,
+        "warnings": found.warnings,
+    }))
+}
+
 /// Moves a damaged index aside and makes a new one with the vectors that could be saved; returns their number, or None when
 /// another process has done so already.
 #[pyfunction]
@@ -242,6 +259,12 @@ impl Index {
     fn pending(&self, py: Python<'_>, model_id: i64, after: i64, limit: usize) -> PyResult<Vec<(i64, String)>> {
         let texts = detached(py, || self.store.read(|conn| embeddings::pending(conn, model_id, after, limit)))?;
         Ok(texts.into_iter().map(|text| (text.id, text.text)).collect())
+    }
+
+    /// Up to `limit` embedded texts with the vectors that are stored for them.
+    fn sample(&self, py: Python<'_>, model_id: i64, limit: usize) -> PyResult<Vec<(String, Vec<f32>)>> {
+        let found = detached(py, || self.store.read(|conn| embeddings::sample(conn, model_id, limit)))?;
+        Ok(found.into_iter().map(|(text, vector)| (text.text, vector)).collect())
     }
 
     /// Stores vectors for texts that still wait for one.

@@ -14,8 +14,10 @@ use pyo3::prelude::*;
 #[pyo3(name = "_core")]
 fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SQLITE_VERSION", rusqlite::version())?;
     module.add("SCHEMA_VERSION", crate::schema::SCHEMA_VERSION)?;
     module.add_function(wrap_pyfunction!(index::default_bear_path, module)?)?;
+    module.add_function(wrap_pyfunction!(index::describe_bear, module)?)?;
     module.add_function(wrap_pyfunction!(index::replace_damaged, module)?)?;
     module.add_class::<index::Index>()
 }

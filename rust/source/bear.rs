@@ -4,6 +4,7 @@
 //! id a note gets: `identity`. Files of notes: `attachments`. Here: which notes exist, what marks them as changed, and how a row becomes a document.
 
 mod attachments;
+pub mod describe;
 mod files;
 mod identity;
 mod layout;

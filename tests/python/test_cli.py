@@ -494,6 +494,19 @@ def test_the_lines_of_the_programs_help_are_the_commands_own() -> None:
         assert command.get_short_help_str(1000) == line
 
 
+def test_help_is_a_word_too(run: Run) -> None:
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "search").stdout == run("search", "--help").stdout
+    assert run("help", "config", "set").stdout == run("config", "set", "--help").stdout
+
+
+def test_a_query_in_place_of_a_command_is_answered_with_the_way_to_search(run: Run) -> None:
+    result = run("night train")
+
+    assert result.exit_code == 2
+    assert "say `bearsearch search 'night train'`" in result.stderr
+
+
 def test_a_call_without_a_command_shows_the_help(run: Run) -> None:
     result = run()
 

@@ -87,6 +87,8 @@ def renamed(value: Any) -> set[str]:
         ("status", "key", fields(types.IndexStatus)),
         ("status", "key of `background`", fields(types.BackgroundStatus)),
         ("status", "key of `sources[]`", fields(types.SourceStatus)),
+        ("doctor", "key", fields(types.Examination)),
+        ("doctor", "key of `checks[]`", fields(types.Check)),
         ("config list", "key", {"config_path", "settings"}),
         ("config list", "key of `settings[]`", fields(types.SettingValue)),
     ],

@@ -15,7 +15,7 @@ from bearsearch.service import Index
 from mcp_support import ERAS, data_of, in_memory, opener, run, text_of
 
 READ_TOOLS = {
-    "note_search", "note_get", "note_list", "tag_list", "note_links", "index_status", "search", "fetch",
+    "note_search", "note_get", "note_list", "tag_list", "note_links", "note_similar", "index_status", "search", "fetch",
 }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_structured_search_has_the_command_lines_keys_and_a_few_of_its_own(
         document = as_json.search(index.search("sourdough"))
     for part in (document, *document["hits"]):
         del part["explanation"]  # for people who tune searches
-    assert data.keys() - document.keys() == {"truncated", "next_cursor", "notices"}
+    assert data.keys() - document.keys() == {"truncated", "notices"}
     assert list(data["hits"][0]) == list(document["hits"][0])
     assert {key: data[key] for key in document} == document
     assert set(replies.SearchReply.model_fields) == data.keys()
@@ -204,6 +204,37 @@ def test_invisible_characters_are_shown_and_ids_with_them_still_work(home: Path,
         assert not set("\u200b\u202e\u2066") & set(text)
 
 
+def test_whole_passages_and_their_neighbours_come_when_asked_for(home: Path, tmp_path: Path) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    parts = [f"## Part {number}\n\n" + f"filler{number} word. " * 60 for number in range(5)]
+    parts[2] += "\n\nThe pangolin <sleeps>.\n"
+    (vault / "Long.md").write_text("# Long\n\n" + "\n\n".join(parts), encoding="utf-8")
+
+    plain = call(tmp_path, "note_search", {"query": "pangolin"}, vault=vault)
+    wide = call(tmp_path, "note_search", {"query": "pangolin", "context": 1, "passages": True}, vault=vault)
+
+    [hit] = data_of(plain)["hits"]
+    assert (hit["passage"], hit["context"]) == (None, [])
+    [hit] = data_of(wide)["hits"]
+    assert "The pangolin <sleeps>." in hit["passage"]
+    assert [passage["heading"].split(" > ")[-1] for passage in hit["context"]] == ["Part 1", "Part 3"]
+    assert "The pangolin &lt;sleeps&gt;.</passage>" in text_of(wide)
+    assert text_of(wide).count("<context ") == 2
+
+
+def test_similar_notes_are_found_by_their_vectors_or_the_reply_says_why_not(
+    home: Path, tmp_path: Path, vault: Path
+) -> None:
+    result = call(tmp_path, "note_similar", {"note": "bread"}, vault=vault)
+    missing = call(tmp_path, "note_similar", {"note": "no such note"}, vault=vault)
+
+    assert data_of(result)["hits"] == []
+    assert data_of(result)["legs"]["vector"]["reason"]
+    assert missing.is_error
+    assert "no such note" in text_of(missing)
+
+
 # ---------------------------------------------------------------- bounded replies
 
 
@@ -216,7 +247,7 @@ def test_a_reply_stays_below_its_budget_however_long_the_notes_are(home: Path, t
     small = call(tmp_path, "note_search", {"query": "quokka", "limit": 100, "max_tokens": 1000}, db=bear_db)
     assert data_of(small)["truncated"] is True
     assert 1 <= len(data_of(small)["hits"]) < data_of(small)["total"]
-    assert f'more: the same call with cursor "{data_of(small)["next_cursor"]}"' in text_of(small)
+    assert f'more: the same call with cursor "{data_of(small)["cursor"]}"' in text_of(small)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +270,10 @@ def test_a_cursor_leads_through_all_of_a_long_answer(
             while True:
                 data = data_of(await client.call_tool(name, {**arguments, **cursor}))
                 seen += [item.get("id") or item["name"] for item in data[key]]
-                assert data["truncated"] is (data["next_cursor"] is not None)
-                if data["next_cursor"] is None:
+                assert data["truncated"] is (data["cursor"] is not None)
+                if data["cursor"] is None:
                     return seen, data["total"]
-                cursor = {"cursor": data["next_cursor"]}
+                cursor = {"cursor": data["cursor"]}
 
     seen, total = run(work())
     assert len(seen) == total > 10

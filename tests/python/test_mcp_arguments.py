@@ -153,7 +153,7 @@ def test_a_cursor_goes_on_with_the_same_arguments_only() -> None:
     assert offset_of(cursor, {"tags": ["a"], "queries": ["train"]}) == 10
     with pytest.raises(UsageError, match="belongs to other arguments"):
         offset_of(cursor, {**arguments, "tags": ["b"]})
-    with pytest.raises(UsageError, match="pass the next_cursor"):
+    with pytest.raises(UsageError, match="pass the cursor"):
         offset_of("page 2", arguments)
     assert offset_of("", arguments) == 0
     assert next_cursor(11, 11, arguments) is None

@@ -36,16 +36,16 @@ def _engine(name: str) -> Callable[[Plan], Iterator[Measured]]:
     return measured
 
 
-def _vaults(plan: Plan) -> Iterator[Measured]:
-    from bearsearch.bench import vaults
-
-    return vaults.vaults(plan)
-
-
 def _text(plan: Plan) -> Iterator[Measured]:
     from bearsearch.bench.text import text
 
     return text(plan)
+
+
+def _vaults(plan: Plan) -> Iterator[Measured]:
+    from bearsearch.bench import vaults
+
+    return vaults.vaults(plan)
 
 
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
@@ -53,8 +53,8 @@ SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
-    "vaults": _vaults,
     "text": _text,
+    "vaults": _vaults,
     "vector": _vector,
 }
 

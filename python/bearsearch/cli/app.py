@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
+    "doctor": "bearsearch.cli.doctor",
     "mcp": "bearsearch.cli.mcp",
     "install": "bearsearch.cli.install",
     "uninstall": "bearsearch.cli.uninstall",
@@ -56,6 +57,7 @@ COMMANDS: Mapping[str, str] = {
 
 SHORT_HELP: Mapping[str, str] = {
     "search": "Find notes by word, by meaning and despite typos.",
+    "similar": "Find notes near a note in meaning.",
     "get": "Print notes by id or title.",
     "list": "List notes by date.",
     "tags": "List tags with their numbers of notes.",
@@ -65,6 +67,8 @@ SHORT_HELP: Mapping[str, str] = {
     "index": "Bring the index up to date.",
     "status": "Show what is indexed and what waits.",
     "mcp": "Serve the notes to an agent (MCP).",
+    "install": "Make a program such as Claude use the MCP server.",
+    "uninstall": "Take the MCP server out of a program's settings.",
     "config": "Show and change settings.",
     "completion": "Print a script for completion in your shell.",
     "demo": "Try it on notes that come with it.",
@@ -138,6 +142,8 @@ class Program(click.Group):
         _speak_utf8()
         options = GlobalOptions()
         arguments = list(sys.argv[1:] if args is None else args)
+        if arguments[:1] == ["help"]:  # as git and cargo understand it
+            arguments = [*arguments[1:], "--help"]
         # Click's own main would do, but ends a closed pipe with 1, which here means that nothing was found.
         try:
             with self.make_context(prog_name or "bearsearch", arguments, obj=options, **extra) as context:
@@ -199,6 +205,10 @@ def _usage_sentence(error: click.ClickException) -> str:
         message = error.message.rstrip(".")
         if error.possibilities:
             message += f"; did you mean {error.possibilities[0]}?"
+        elif isinstance(error, click.NoSuchCommand) and error.ctx is not None and error.ctx.parent is None:
+            import shlex
+
+            message += f"; to search for it, say `bearsearch search {shlex.quote(error.command_name)}`"
     else:
         message = error.format_message().strip()
     message = message[:1].lower() + message[1:]

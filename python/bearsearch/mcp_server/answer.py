@@ -11,7 +11,7 @@ from bearsearch.errors import UsageError
 from bearsearch.mcp_server.budget import MAXIMUM_TOKENS, size_of
 from bearsearch.render.visible import for_model
 
-__all__ = ["Rendered", "budget_of", "day", "fitted", "reply", "visible"]
+__all__ = ["Rendered", "budget_of", "day", "fitted", "fitting", "reply", "visible"]
 
 T = TypeVar("T")
 
@@ -25,26 +25,28 @@ def reply(text: str, document: dict[str, Any]) -> CallToolResult:
 
 
 def fitted(items: Sequence[T], budget: int, render: Callable[[Sequence[T]], Rendered]) -> CallToolResult:
-    """The longest beginning of `items` whose rendered text and document fit into `budget` tokens; at least one item.
+    """The longest beginning of `items` whose reply fits; see `fitting`."""
+    return reply(*render(items[: fitting(items, budget, render)]))
+
+
+def fitting(items: Sequence[T], budget: int, render: Callable[[Sequence[T]], Rendered]) -> int:
+    """How many of `items`, from the first on, make a reply that fits into `budget` tokens; at least one.
 
     Args:
         items: What the reply lists, most wanted first.
         budget: Tokens for text and structure together: they say the same, and a program may show a model both.
         render: Makes text and document from a beginning of `items`.
     """
-    rendered = render(items)
     low, high = min(1, len(items)), len(items)
-    if size_of(*rendered) <= budget or low == high:
-        return reply(*rendered)
-    rendered = render(items[:low])
+    if low == high or size_of(*render(items)) <= budget:
+        return high
     while low < high - 1:
         middle = (low + high) // 2
-        longer = render(items[:middle])
-        if size_of(*longer) <= budget:
-            low, rendered = middle, longer
+        if size_of(*render(items[:middle])) <= budget:
+            low = middle
         else:
             high = middle
-    return reply(*rendered)
+    return low
 
 
 def visible(value: Any) -> Any:

@@ -12,12 +12,17 @@ from typing import Any
 
 from bearsearch.errors import UsageError
 
-__all__ = ["next_cursor", "offset_of"]
+__all__ = ["marked_cursor", "next_cursor", "offset_of"]
 
 
 def _mark(arguments: Mapping[str, Any]) -> str:
     text = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=list)
     return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=4).hexdigest()
+
+
+def marked_cursor(place: int, arguments: Mapping[str, Any]) -> str:
+    """A cursor that goes on behind `place` of the answer to `arguments`."""
+    return f"{place}-{_mark(arguments)}"
 
 
 def next_cursor(offset: int, total: int, arguments: Mapping[str, Any]) -> str | None:
@@ -26,7 +31,7 @@ def next_cursor(offset: int, total: int, arguments: Mapping[str, Any]) -> str | 
     >>> next_cursor(10, 25, {"query": "train"}) is None, next_cursor(25, 25, {})
     (False, None)
     """
-    return f"{offset}-{_mark(arguments)}" if offset < total else None
+    return marked_cursor(offset, arguments) if offset < total else None
 
 
 def offset_of(cursor: str, arguments: Mapping[str, Any]) -> int:
@@ -39,7 +44,7 @@ def offset_of(cursor: str, arguments: Mapping[str, Any]) -> int:
         return 0
     found = re.fullmatch(r"(\d{1,9})-([0-9a-f]{8})", cursor.strip(), re.ASCII)
     if found is None:
-        raise UsageError(f'cursor is "{cursor[:40]}"; pass the next_cursor of the reply before, or leave it out')
+        raise UsageError(f'cursor is "{cursor[:40]}"; pass the cursor of the reply before, or leave it out')
     if found[2] != _mark(arguments):
         raise UsageError(
             "the cursor belongs to other arguments; repeat those of the call that gave it, or leave the cursor out"

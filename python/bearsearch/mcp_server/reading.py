@@ -7,21 +7,21 @@ SDK runs on worker threads, so that a long one does not hold up the protocol. Er
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from bearsearch.errors import UsageError
-from bearsearch.mcp_server.answer import Rendered, budget_of, day, fitted, reply, visible
+from bearsearch.mcp_server.answer import Rendered, budget_of, day, fitted, fitting, reply, visible
 from bearsearch.mcp_server.budget import DEFAULT_TOKENS, MAXIMUM_TOKENS, clipped, shortened
-from bearsearch.mcp_server.cursor import next_cursor, offset_of
+from bearsearch.mcp_server.cursor import marked_cursor, next_cursor, offset_of
 from bearsearch.mcp_server.library import Library
 from bearsearch.mcp_server.replies import GetReply, ListReply, SearchReply, TagsReply
 from bearsearch.render import as_json, as_reply
 from bearsearch.render.visible import from_model
-from bearsearch.types import Hit, Note, NoteSummary, Tag
+from bearsearch.types import Hit, Note, NoteSummary, SearchResult, Tag
 
 __all__ = ["Reading"]
 
@@ -33,7 +33,7 @@ Sources = Annotated[Sequence[str], Field(description="Only notes of these source
 After = Annotated[str, Field(description="Only notes changed on this day or later: 2026-01-31.")]
 Before = Annotated[str, Field(description="Only notes changed before this day.")]
 Archived = Annotated[bool, Field(description="Archived notes too.")]
-Cursor = Annotated[str, Field(description="To go on: next_cursor of the reply before, with the same arguments.")]
+Cursor = Annotated[str, Field(description="To go on: the cursor of the reply before, with the same arguments.")]
 
 
 class Reading:
@@ -65,6 +65,8 @@ class Reading:
             Mode,
             Field(description="auto is best; fts: words only; vector: meaning only; like: exact characters."),
         ] = "auto",
+        context: Annotated[int, Field(description="So many passages before and behind the best one of each note.")] = 0,
+        passages: Annotated[bool, Field(description="Whole passages instead of excerpts of them.")] = False,
         limit: Annotated[int, Field(description="At most this many notes, from 1.")] = 10,
         max_tokens: MaxTokens = DEFAULT_TOKENS,
         cursor: Cursor = "",
@@ -86,32 +88,37 @@ class Reading:
             "archived": archived,
         }
         marked = {"queries": asked, "after": after, "before": before, **filters}
-        offset = offset_of(cursor, marked)
-        if limit < 1:
-            raise UsageError(f"limit is {limit}; ask for at least 1 note")
-        result = self._library.index().search(
-            asked[0] if len(asked) == 1 else asked or "",
-            limit=offset + limit,
-            after=day(after),
-            before=day(before),
-            **filters,
-        )
+        place = offset_of(cursor, marked)
+        index = self._library.index()
 
-        def render(hits: Sequence[Hit]) -> Rendered:
-            shown = dataclasses.replace(result, hits=tuple(hits))
-            following = next_cursor(offset + len(hits), result.total, marked)
-            document = visible(_unexplained(as_json.search(shown))) | {
+        def find(count: int) -> SearchResult:
+            return index.search(
+                asked[0] if len(asked) == 1 else asked or "",
+                limit=count,
+                after=day(after),
+                before=day(before),
+                context=context,
+                max_tokens=budget if passages else None,
+                cursor=f"after:{place}" if place else None,
+                **filters,
+            )
+
+        def render(result: SearchResult, shown: Sequence[Hit]) -> Rendered:
+            following = _marked(result.cursor, marked)
+            part = dataclasses.replace(result, hits=tuple(map(_clipped, shown)))
+            document = visible(_unexplained(as_json.search(part))) | {
                 "truncated": following is not None,
-                "next_cursor": following,
+                "cursor": following,
                 "notices": visible(list(result.notices)),
             }
-            return as_reply.search(shown, offset=offset, following=following), document
+            return as_reply.search(part, going_on=place > 0, following=following), document
 
-        page = [
-            dataclasses.replace(hit, title=clipped(hit.title), heading=clipped(hit.heading))
-            for hit in result.hits[offset:]
-        ]
-        return fitted(page, budget, render)
+        found = find(limit)
+        count = fitting(found.hits, budget, lambda hits: render(found, hits))
+        if count < len(found.hits):
+            # The same search once more, for the cursor behind the last hit that fits.
+            found = find(count)
+        return reply(*render(found, found.hits))
 
     def note_get(
         self,
@@ -182,12 +189,36 @@ class Reading:
             following = next_cursor(offset + len(notes), result.total, marked)
             document = visible(as_json.notes(shown)) | {
                 "truncated": following is not None,
-                "next_cursor": following,
+                "cursor": following,
                 "notices": visible(list(result.notices)),
             }
             return as_reply.notes(shown, following=following), document
 
         return fitted([dataclasses.replace(note, title=clipped(note.title)) for note in result.notes], budget, render)
+
+    def note_similar(
+        self,
+        note: Annotated[str, Field(description="The note: an id from another tool, or its title.")],
+        limit: Annotated[int, Field(description="At most this many notes, from 1.")] = 10,
+        archived: Archived = False,
+        max_tokens: MaxTokens = DEFAULT_TOKENS,
+    ) -> Annotated[CallToolResult, SearchReply]:
+        """Find notes near a note in meaning, by the vectors that it already has; no model is needed.
+
+        Use it for "what else have I written about this" when a note is at hand; to look for words, use note_search.
+        """
+        budget = budget_of(max_tokens)
+        result = self._library.index().similar(from_model(note), limit=limit, archived=archived)
+
+        def render(shown: Sequence[Hit]) -> Rendered:
+            part = dataclasses.replace(result, hits=tuple(map(_clipped, shown)))
+            document = visible(_unexplained(as_json.search(part))) | {
+                "truncated": len(shown) < len(result.hits),
+                "notices": visible(list(result.notices)),
+            }
+            return as_reply.search(part), document
+
+        return fitted(result.hits, budget, render)
 
     def tag_list(
         self,
@@ -210,11 +241,20 @@ class Reading:
             document = visible(as_json.tags(tags)) | {
                 "total": len(values),
                 "truncated": following is not None,
-                "next_cursor": following,
+                "cursor": following,
             }
             return as_reply.tags(tags, total=len(values), following=following), document
 
         return fitted(values[offset:], budget, render)
+
+
+def _clipped(hit: Hit) -> Hit:
+    return dataclasses.replace(hit, title=clipped(hit.title), heading=clipped(hit.heading))
+
+
+def _marked(cursor: str | None, arguments: Mapping[str, Any]) -> str | None:
+    """The service's cursor as one of ours; None at the end."""
+    return None if cursor is None else marked_cursor(int(cursor.removeprefix("after:")), arguments)
 
 
 def _unexplained(document: dict[str, Any]) -> dict[str, Any]:

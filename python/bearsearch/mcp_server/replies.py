@@ -1,7 +1,7 @@
 """The shapes of structured replies: what each tool's output schema says.
 
 The keys are those of the JSON documents of the command line (docs/json.md), and a few that only a reply needs:
-`truncated` when there is more, `next_cursor` or `next_lines` to ask for it, and `notices`, sentences for whoever reads
+`truncated` when there is more, `cursor` or `next_lines` to ask for it, and `notices`, sentences for whoever reads
 it.
 """
 
@@ -52,30 +52,6 @@ class CorrectionReply(BaseModel):
     searched: list[str]
 
 
-class QueryWordReply(BaseModel):
-    """A word of a query, and how many notes hold it."""
-
-    word: str
-    documents: int
-
-
-class ExplanationReply(BaseModel):
-    """How a query was read and answered."""
-
-    understood: list[str]
-    fusion: str
-    words: list[QueryWordReply]
-    elapsed_ms: dict[str, float]
-
-
-class HitExplanationReply(BaseModel):
-    """Why a note stands where it does."""
-
-    text_share: float | None
-    vector_share: float | None
-    words: list[str]
-
-
 class HitReply(BaseModel):
     """One note that a search found, with its best passage; pass `id` to note_get."""
 
@@ -102,7 +78,6 @@ class HitReply(BaseModel):
     passage: str | None
     context: list[PassageReply]
     duplicates: list[str]
-    explanation: HitExplanationReply | None
 
 
 class SearchReply(BaseModel):
@@ -118,9 +93,7 @@ class SearchReply(BaseModel):
     hits: list[HitReply]
     corrections: list[CorrectionReply]
     cursor: str | None
-    explanation: ExplanationReply | None
     truncated: bool
-    next_cursor: str | None
     notices: list[str]
 
 
@@ -155,7 +128,7 @@ class ListReply(BaseModel):
     notes: list[NoteSummaryReply]
     total: int
     truncated: bool
-    next_cursor: str | None
+    cursor: str | None
     notices: list[str]
 
 
@@ -172,7 +145,7 @@ class TagsReply(BaseModel):
     tags: list[TagReply]
     total: int
     truncated: bool
-    next_cursor: str | None
+    cursor: str | None
 
 
 class GetReply(BaseModel):

@@ -38,6 +38,7 @@ def tools(library: Library, *, note_create: bool) -> list[Tool]:
     found = [
         Tool(reading.note_search, "Search notes", READ_ONLY),
         Tool(reading.note_get, "Read notes", READ_ONLY),
+        Tool(reading.note_similar, "Find similar notes", READ_ONLY),
         Tool(reading.note_list, "List notes", READ_ONLY),
         Tool(reading.tag_list, "List tags", READ_ONLY),
         Tool(GraphTools(library).note_links, "Follow links", READ_ONLY),

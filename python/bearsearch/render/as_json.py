@@ -15,6 +15,7 @@ from bearsearch.types import (
     BrokenLinks,
     CreatedNote,
     EmbedReport,
+    Examination,
     GetResult,
     Hubs,
     IndexStatus,
@@ -150,6 +151,11 @@ def sources(values: Sequence[SourceEntry]) -> dict[str, Any]:
 
 def status(value: IndexStatus) -> dict[str, Any]:
     """The document of `status`."""
+    return _plain(value)
+
+
+def examination(value: Examination) -> dict[str, Any]:
+    """The document of `doctor`."""
     return _plain(value)
 
 

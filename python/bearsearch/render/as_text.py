@@ -12,6 +12,7 @@ from bearsearch.render.visible import for_terminal, on_one_line
 from bearsearch.types import (
     BackgroundStatus,
     EmbedReport,
+    Examination,
     Explanation,
     GetResult,
     Hit,
@@ -235,6 +236,17 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
             text += f"{_INDENT}{style.warning(_hidden(source.hidden))}\n"
         if source.error:
             text += f"{_INDENT}{style.warning(on_one_line(source.error))}\n"
+    return text
+
+
+def examination(value: Examination, *, style: Style = PLAIN) -> str:
+    """One paragraph per finding, with what to do about it below."""
+    text = ""
+    for check in value.checks:
+        mark = "ok  " if check.ok else style.warning("LOOK")
+        text += f"{mark}  {style.title(on_one_line(check.name))}: {on_one_line(check.detail)}\n"
+        if check.advice and not check.ok:
+            text += f"      {on_one_line(check.advice)}\n"
     return text
 
 

@@ -56,7 +56,8 @@ def search(result: SearchResult) -> str:
 
 
 def match(hit: Hit) -> str:
-    """One hit: who and where in attributes, the passage in `<snippet>`, matching lines in `<hits>`."""
+    """One hit: who and where in attributes, the passage in `<snippet>` or whole in `<passage>`, its neighbours
+    in `<context>`, matching lines in `<hits>`."""
     head = attributes(
         {
             "note-id": hit.id,
@@ -78,6 +79,11 @@ def match(hit: Hit) -> str:
     first, last = hit.lines
     snippet_line = next((line for line in hit.line_hits if first <= line <= last), first)
     body = f'<snippet line="{snippet_line}">{escaped(hit.snippet)}</snippet>\n'
+    if hit.passage is not None:
+        body = f'<passage lines="{first}-{last}">{escaped(hit.passage)}</passage>\n'
+    for passage in hit.context:
+        around = attributes({"lines": f"{passage.lines[0]}-{passage.lines[1]}", "heading": passage.heading or None})
+        body += f"<context{around}>{escaped(passage.text)}</context>\n"
     if hit.line_hits:
         body += f"<hits>{', '.join(map(str, hit.line_hits))}</hits>\n"
     return f"<match{head}>\n{body}</match>\n"
