@@ -47,6 +47,11 @@ test-c: ## Run the vector extension's tests under sanitizers
 test-python: setup ## Run the package's tests against the installed wheel
 	$(BIN)/python -m pytest
 
+.PHONY: torture
+torture: setup ## Kill writers 500 times at random moments, and let eight processes share an index for a minute
+	$(BIN)/python tests/torture.py --runs 500 --seed 1
+	$(BIN)/python tests/crowd.py --seconds 60
+
 .PHONY: lint
 lint: setup ## Check formatting, lints and types, exactly as CI does
 	cargo fmt --check
