@@ -22,7 +22,7 @@ $(VENV)/installed: $(BIN)/maturin $(RUST_SOURCES) $(PYTHON_SOURCES)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
 	$(BIN)/python -m pip install --quiet --find-links dist --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote]'
+	$(BIN)/python -m pip install --quiet --find-links dist 'bearsearch[model,fast,watch,remote,ui]'
 	@touch $@
 
 .PHONY: setup
@@ -51,6 +51,9 @@ test-python: setup ## Run the package's tests against the installed wheel
 torture: setup ## Kill writers 500 times at random moments, and let eight processes share an index for a minute
 	$(BIN)/python tests/torture.py --runs 500 --seed 1
 	$(BIN)/python tests/crowd.py --seconds 60
+.PHONY: test-clients
+test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes)
+	cargo run --quiet --manifest-path tests/rmcp_client/Cargo.toml -- $(abspath $(BIN)/bearsearch)
 
 .PHONY: lint
 lint: setup ## Check formatting, lints and types, exactly as CI does
@@ -61,12 +64,20 @@ lint: setup ## Check formatting, lints and types, exactly as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/python -m mypy.stubtest bearsearch._core
+	$(BIN)/python scripts/third_party_licenses.py --check
 
 .PHONY: format
 format: $(BIN)/maturin ## Format all code
 	cargo fmt
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+.PHONY: docs
+docs: setup ## Write the generated pages, snapshots, pictures and licences anew; read the difference
+	$(BIN)/python docs/generate.py
+	BEARSEARCH_WRITE_SNAPSHOTS=1 $(BIN)/python -m pytest tests/python/test_cli_snapshots.py tests/python/test_cli_startup.py
+	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/third_party_licenses.py
 
 .PHONY: bench
 bench: setup ## Measure, in under a minute
@@ -79,8 +90,17 @@ bench-vector: setup ## Measure the vector scan beside its peers (minutes, gigaby
 
 .PHONY: wheel
 wheel: $(BIN)/maturin ## Build the wheel and the sdist into dist/
+	rm -rf dist
 	$(BIN)/maturin build --release --sdist --out dist --interpreter $(BIN)/python
+	$(BIN)/python scripts/check_wheel.py dist/*.whl
+
+.PHONY: bundle
+bundle: setup ## Build the .mcpb bundle and the registry's server.json into dist/, validated where npm is at hand
+	rm -rf dist/bundle dist/*.mcpb
+	$(BIN)/python packaging/mcpb/build.py dist
+	$(BIN)/python -m zipfile -e dist/*.mcpb dist/bundle
+	if command -v npx > /dev/null; then npx --yes @anthropic-ai/mcpb@2.1.2 validate dist/bundle/manifest.json; fi
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf $(VENV) dist target tests/c/build
+	rm -rf $(VENV) dist target tests/c/build tests/rmcp_client/target

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 import sys
 import tempfile
 import time
+import unicodedata
 from pathlib import Path
 
 from bearsearch import Index
@@ -69,6 +69,12 @@ RANGES = [
 """Code points: scripts, marks, surrogates, emoji, control characters."""
 
 
+def written(text: str) -> list[str]:
+    """The words of a text: letters, digits and the marks that belong to them."""
+    is_word = (c.isalnum() or c == "_" or unicodedata.category(c).startswith("M") for c in text)
+    return "".join(c if held else " " for c, held in zip(text, is_word, strict=True)).split()
+
+
 def random_word(chosen: random.Random) -> str:
     first, last = chosen.choice(RANGES)
     letters = "".join(chr(chosen.randrange(first, last)) for _ in range(chosen.randint(1, 12)))
@@ -113,7 +119,7 @@ def main() -> int:
             index.sync()
             listed = index.list(limit=10**9).notes
             notes = index.get([note.id for note in listed if not note.locked]).notes
-            words = sorted({word for note in notes for word in re.findall(r"\w+", note.text)})
+            words = sorted({word for note in notes for word in written(note.text)})
             started = time.perf_counter()
             for number in range(given.queries):
                 is_plain = number % 4 == 0

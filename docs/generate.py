@@ -1,4 +1,5 @@
-"""Write the generated parts of the documentation: docs/cli.md from `--help`, the tools in docs/mcp.md, docs/schema/.
+"""Write the generated parts of the documentation: docs/cli.md from `--help`, docs/schema/, the tools in
+docs/mcp.md and the table in docs/settings.md.
 
     python docs/generate.py
 
@@ -20,6 +21,7 @@ from typing import Any
 import click
 
 from bearsearch.cli.app import bearsearch
+from bearsearch.config import SETTINGS
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.app import build
 from bearsearch.mcp_server.library import Library
@@ -38,8 +40,7 @@ from bearsearch.types import (
 
 DOCS = Path(__file__).parent
 WIDTH = 100
-BEGIN = "<!-- generated: tools -->"
-END = "<!-- /generated: tools -->"
+BEGIN, END = "<!-- generated: {} -->", "<!-- /generated: {} -->"
 
 
 def help_of(path: list[str]) -> str:
@@ -106,11 +107,27 @@ def tools_part() -> str:
     return text
 
 
+def settings_part() -> str:
+    """Every setting with its variable."""
+    text = "\n| setting | environment | what it is |\n|---|---|---|\n"
+    return text + "".join(f"| `{one.name}` | `{one.env}` | {one.help} |\n" for one in SETTINGS)
+
+
+def _with_part(current: str, name: str, part: str) -> str:
+    begin, end = BEGIN.format(name), END.format(name)
+    before, _, rest = current.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{part}\n{end}{after}"
+
+
 def mcp_page(current: str) -> str:
     """docs/mcp.md with its generated part written anew."""
-    before, _, rest = current.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{tools_part()}\n{END}{after}"
+    return _with_part(current, "tools", tools_part())
+
+
+def settings_page(current: str) -> str:
+    """docs/settings.md with its generated part written anew."""
+    return _with_part(current, "settings", settings_part())
 
 
 DOCUMENTS: Mapping[str, tuple[type, Mapping[str, Any]]] = {
@@ -226,8 +243,9 @@ def _type_schema(
 def main() -> None:
     """Write all of it."""
     (DOCS / "cli.md").write_text(cli_page(), encoding="utf-8")
-    mcp = DOCS / "mcp.md"
-    mcp.write_text(mcp_page(mcp.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, page in (("mcp.md", mcp_page), ("settings.md", settings_page)):
+        path = DOCS / name
+        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in schemas().items():
         (DOCS / "schema" / name).write_text(text, encoding="utf-8")
 

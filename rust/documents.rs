@@ -114,8 +114,13 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
         return Ok(());
     }
     let tags = document.tags.join("\n");
-    tx.prepare_cached("INSERT OR REPLACE INTO document_texts (document_id, text, tags) VALUES (?1, ?2, ?3)")?
-        .execute(params![id, document.text, tags])?;
+    // Not `INSERT OR REPLACE`, nor `INSERT ... SELECT` below: a statement that SQLite might have to undo in part begins with a
+    // savepoint, and at each savepoint FTS5 writes what it has gathered as a segment of its own.
+    let sql = match stored {
+        Some(_) => "UPDATE document_texts SET text = ?2, tags = ?3 WHERE document_id = ?1",
+        None => "INSERT INTO document_texts (document_id, text, tags) VALUES (?1, ?2, ?3)",
+    };
+    tx.prepare_cached(sql)?.execute(params![id, document.text, tags])?;
     store_tags(tx, id, &document.tags)?;
     store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
     embeddings::prune_texts(tx, &freed)
@@ -127,8 +132,10 @@ fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result
         let folded = fold(tag);
         tx.prepare_cached("INSERT INTO tags (name, folded) VALUES (?1, ?2) ON CONFLICT (folded) DO NOTHING")?
             .execute(params![tag, folded])?;
-        tx.prepare_cached("INSERT OR IGNORE INTO document_tags SELECT ?1, id FROM tags WHERE folded = ?2")?
-            .execute(params![document_id, folded])?;
+        let tag_id: i64 =
+            tx.prepare_cached("SELECT id FROM tags WHERE folded = ?1")?.query_row([folded], |row| row.get(0))?;
+        tx.prepare_cached("INSERT OR IGNORE INTO document_tags (document_id, tag_id) VALUES (?1, ?2)")?
+            .execute([document_id, tag_id])?;
     }
     Ok(())
 }

@@ -304,7 +304,14 @@ pub(crate) fn text_id(tx: &Transaction<'_>, hash: &[u8; 16]) -> Result<i64> {
     }
     tx.prepare_cached("INSERT INTO texts (hash) VALUES (?1)")?.execute([hash.as_slice()])?;
     let id = tx.last_insert_rowid();
-    tx.prepare_cached("INSERT INTO pending SELECT id, ?1 FROM models")?.execute([id])?;
+    // One row at a time: see `documents::store` on what an `INSERT ... SELECT` would cost here.
+    let models: Vec<i64> = tx
+        .prepare_cached("SELECT id FROM models")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for model_id in models {
+        tx.prepare_cached("INSERT INTO pending (model_id, text_id) VALUES (?1, ?2)")?.execute([model_id, id])?;
+    }
     Ok(id)
 }
 

@@ -21,8 +21,9 @@ use crate::{
     vector,
 };
 
-/// Most bytes of postings that are kept; beyond it all are dropped and read again when needed.
-const MAX_POSTINGS_BYTES: usize = 64 << 20;
+/// Most bytes of postings that are kept; beyond it those used longest ago go, down to half. A word that stands in most of
+/// 100,000 passages takes 2 MB, so the hundred commonest fit.
+const MAX_POSTINGS_BYTES: usize = 256 << 20;
 /// Most forms that one word is looked for in, the heaviest first.
 const MAX_FORMS: usize = 32;
 /// How much an occurrence in the title, the heading path, the body and the tags counts. The title and the headings
@@ -104,8 +105,43 @@ pub struct Form {
 
 #[derive(Debug, Default)]
 struct PostingsCache {
-    by_expression: HashMap<String, Arc<Postings>>,
+    /// Postings with the time of their last use.
+    by_expression: HashMap<String, (Arc<Postings>, u64)>,
     bytes: usize,
+    /// Counts uses.
+    time: u64,
+}
+
+impl PostingsCache {
+    fn get(&mut self, expression: &str) -> Option<Arc<Postings>> {
+        self.time += 1;
+        let (postings, used) = self.by_expression.get_mut(expression)?;
+        *used = self.time;
+        Some(Arc::clone(postings))
+    }
+
+    fn insert(&mut self, expression: &str, postings: &Arc<Postings>) {
+        self.bytes += postings.size_bytes() + expression.len();
+        self.by_expression.insert(expression.to_owned(), (Arc::clone(postings), self.time));
+        if self.bytes > MAX_POSTINGS_BYTES {
+            self.shrink(MAX_POSTINGS_BYTES / 2);
+        }
+    }
+
+    /// Lets go of what was used longest ago until no more than `bytes` are left.
+    fn shrink(&mut self, bytes: usize) {
+        let mut by_use: Vec<(u64, String)> =
+            self.by_expression.iter().map(|(expression, (_, used))| (*used, expression.clone())).collect();
+        by_use.sort_unstable();
+        for (_, expression) in by_use {
+            if self.bytes <= bytes {
+                break;
+            }
+            if let Some((postings, _)) = self.by_expression.remove(&expression) {
+                self.bytes = self.bytes.saturating_sub(postings.size_bytes() + expression.len());
+            }
+        }
+    }
 }
 
 impl Generation {
@@ -226,16 +262,11 @@ impl Generation {
     /// [`Error::Sqlite`](crate::error::Error::Sqlite).
     pub fn postings(&self, conn: &Connection, expression: &str) -> Result<Arc<Postings>> {
         let lock = || self.postings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().by_expression.get(expression) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = lock().get(expression) {
+            return Ok(known);
         }
         let postings = Arc::new(self.read_postings(conn, expression)?);
-        let mut cache = lock();
-        if cache.bytes > MAX_POSTINGS_BYTES {
-            *cache = PostingsCache::default();
-        }
-        cache.bytes += postings.size_bytes() + expression.len();
-        cache.by_expression.insert(expression.to_owned(), Arc::clone(&postings));
+        lock().insert(expression, &postings);
         Ok(postings)
     }
 
@@ -308,4 +339,25 @@ fn find_forms(conn: &Connection, term: &str) -> Result<Vec<Form>> {
     });
     forms.truncate(MAX_FORMS);
     Ok(forms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_postings_used_longest_ago_go_first() {
+        let postings = Arc::new(Postings { documents: vec![(0, 1.0); 100], chunks: Vec::new() });
+        let mut cache = PostingsCache::default();
+        for expression in ["a", "b", "c", "d"] {
+            assert!(cache.get(expression).is_none());
+            cache.insert(expression, &postings);
+        }
+        assert!(cache.get("a").is_some());
+        cache.shrink(cache.bytes / 2);
+        let mut kept: Vec<&str> = cache.by_expression.keys().map(String::as_str).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, ["a", "d"]);
+        assert_eq!(cache.bytes, 2 * (postings.size_bytes() + 1));
+    }
 }

@@ -21,6 +21,7 @@ pub mod lexical;
 pub mod lexicon;
 pub mod library;
 pub mod links;
+pub mod map;
 pub mod measure;
 pub mod names;
 pub mod page_sum;

@@ -224,33 +224,41 @@ impl<'t> Settling<'t> {
         Ok(())
     }
 
+    /// Where a document is, `None` when it is gone.
+    fn place(&mut self, document_id: i64) -> Result<Option<&Place>> {
+        if !self.places.contains_key(&document_id) {
+            let place = self
+                .tx
+                .prepare_cached("SELECT source_id, external_id FROM documents WHERE id = ?1")?
+                .query_row([document_id], |row| Ok(Place::new(row.get(0)?, row.get::<_, String>(1)?)))
+                .optional()?;
+            if self.places.len() >= MAX_CACHED {
+                self.places.clear();
+            }
+            self.places.extend(place.map(|place| (document_id, place)));
+        }
+        Ok(self.places.get(&document_id))
+    }
+
     /// Looks up what resolving `link` needs, unless it is known.
     fn load(&mut self, link: &Stored) -> Result<()> {
         if !self.candidates.contains_key(&link.key) {
-            let mut statement = self.tx.prepare_cached(
-                "SELECT n.document_id, d.source_id, n.kind, n.name FROM names n JOIN documents d ON d.id = n.document_id
-                 WHERE n.key = ?1",
-            )?;
+            let mut statement = self.tx.prepare_cached("SELECT document_id, kind, name FROM names WHERE key = ?1")?;
             let rows = statement.query_map([&link.key], |row| {
-                Ok(Candidate::new(row.get(0)?, row.get(1)?, NameKind::from_number(row.get(2)?), row.get(3)?))
+                Ok((row.get::<_, i64>(0)?, NameKind::from_number(row.get(1)?), row.get::<_, String>(2)?))
             })?;
-            let found = rows.collect::<rusqlite::Result<_>>()?;
+            let mut found = Vec::new();
+            for row in rows {
+                let (document_id, kind, name) = row?;
+                let source_id = self.place(document_id)?.map(Place::source_id);
+                found.extend(source_id.map(|source_id| Candidate::new(document_id, source_id, kind, name)));
+            }
             if self.candidates.len() >= MAX_CACHED {
                 self.candidates.clear();
             }
             self.candidates.insert(link.key.clone(), found);
         }
-        if !self.places.contains_key(&link.document_id) {
-            let place = self
-                .tx
-                .prepare_cached("SELECT source_id, external_id FROM documents WHERE id = ?1")?
-                .query_row([link.document_id], |row| Ok(Place::new(row.get(0)?, row.get::<_, String>(1)?)))
-                .optional()?;
-            if self.places.len() >= MAX_CACHED {
-                self.places.clear();
-            }
-            self.places.extend(place.map(|place| (link.document_id, place)));
-        }
+        self.place(link.document_id)?;
         if link.kind == LinkKind::Vault && self.vaults.is_none() {
             let mut statement = self.tx.prepare_cached("SELECT id, name, path FROM sources WHERE kind = 'markdown'")?;
             let rows =

@@ -213,6 +213,14 @@ class SimilarDict(TypedDict):
     reason: str | None
 
 @type_check_only
+class MapDict(TypedDict):
+    notes: list[DocumentDict]
+    vectors: NDArray[np.float32]
+    links: list[tuple[int, int]]
+    without_vector: int
+    total: int
+
+@type_check_only
 class StatusDict(TypedDict):
     path: str
     size_bytes: int
@@ -268,5 +276,6 @@ class Index:
     def orphans(self, options: FilterOptions, limit: int) -> tuple[list[DocumentDict], int]: ...
     def broken_links(self, options: FilterOptions, limit: int) -> tuple[list[BrokenLinkDict], int]: ...
     def hubs(self, options: FilterOptions, limit: int) -> tuple[list[HubDict], int]: ...
+    def map(self, options: FilterOptions, limit: int) -> MapDict: ...
     def status(self) -> StatusDict: ...
     def list(self, options: FilterOptions, limit: int, offset: int) -> tuple[list[DocumentDict], int]: ...

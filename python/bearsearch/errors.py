@@ -12,6 +12,7 @@
     │   ├── SourcePermissionError             the system refuses
     │   ├── SourceBusyError                   its own program holds a lock
     │   └── SourceFormatError                 it is something else, or damaged
+    ├── HostError                             a program's settings cannot be changed   exit code 2
     └── ModelError                            no embedding can be computed             exit code 5
         ├── ModelUnavailableError             no model is installed or downloaded
         ├── ModelDamagedError                 a file is not what its hash says
@@ -25,6 +26,7 @@ from typing import ClassVar
 __all__ = [
     "BearsearchError",
     "EmbeddingDimensionError",
+    "HostError",
     "IndexBusyError",
     "IndexCorruptError",
     "IndexUnavailableError",
@@ -97,6 +99,12 @@ class SourceBusyError(SourceError):
 
 class SourceFormatError(SourceError):
     """The file is there and readable, but is not what it should be."""
+
+
+class HostError(BearsearchError):
+    """Another program's settings cannot be changed, or what stands in them does not start the server."""
+
+    exit_code = 2
 
 
 class ModelError(BearsearchError):

@@ -33,11 +33,13 @@ from bearsearch.errors import (
     SourceNotFoundError,
     UsageError,
 )
+from bearsearch.excerpt import headings, merged, parse_spans, section_spans, widened
 from bearsearch.rows import broken_link, hub, link_hop, moment, summary
 from bearsearch.types import (
     BrokenLinks,
     Check,
     Correction,
+    CreatedNote,
     Document,
     EmbedReport,
     Examination,
@@ -49,7 +51,9 @@ from bearsearch.types import (
     Leg,
     Links,
     ListResult,
+    MapNote,
     Note,
+    NoteMap,
     Progress,
     SearchResult,
     SourceEntry,
@@ -103,6 +107,14 @@ BACKUP_ENDINGS = (".bearbk", ".bear2bk")
 
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 """How a file is called that may be Bear's database."""
+
+WRITABLE_KINDS = frozenset({"bear", "markdown"})
+"""Kinds of sources that take new notes."""
+
+CREATE_WAIT_S = 6.0
+"""How long a note that was handed to Bear may take to arrive; usually it is there within 30 ms."""
+
+CREATE_POLL_S = 0.1
 
 VECTOR_MODES = frozenset({"auto", "hybrid", "vector"})
 
@@ -1094,25 +1106,42 @@ class Index:
             "archived": archived,
         }
 
-    def get(self, ids: str | Sequence[str], *, lines: str | None = None) -> GetResult:
+    def get(
+        self,
+        ids: str | Sequence[str],
+        *,
+        lines: str | Sequence[str] | None = None,
+        sections: Sequence[str] = (),
+        neighbours: int = 0,
+    ) -> GetResult:
         """Reads notes by id, by `NAME:ID`, or by title.
 
         Args:
             ids: What to read; a title is compared without case, and all notes of that title come, newest first.
-            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive.
+            lines: Only these lines of each: `10`, `10:20`, `10-20` or `10..20`, from 1, inclusive; or several such.
+            sections: Only the sections below these headings; a heading, or the end of its path such as `Trip > Food`.
+            neighbours: With `lines` or `sections`, so many paragraphs before and after them too.
+
+        Returns:
+            One entry per note, or per span of lines that was asked for; a section that a note does not have is
+            `missing`, as `ID # SECTION`.
 
         Raises:
-            UsageError: Nothing is asked for, or `lines` is not a range.
+            UsageError: Nothing is asked for, `lines` is not a range, or `neighbours` is below 0.
             IndexUnavailableError: The index cannot be read.
         """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         if not any(reference.strip() for reference in wanted):
             raise UsageError("no note is named; give an id or a title")
-        span = _parse_lines(lines) if lines is not None else None
-        found, told = self._whole(lambda: self._get(wanted, span))
+        spans = parse_spans(lines) if lines is not None else []
+        if neighbours < 0:
+            raise UsageError(f"neighbours is {neighbours}; it counts paragraphs from 0")
+        found, told = self._whole(lambda: self._get(wanted, spans, sections, neighbours))
         return dataclasses.replace(found, notices=told + found.notices)
 
-    def _get(self, wanted: Sequence[str], span: tuple[int, int] | None) -> GetResult:
+    def _get(
+        self, wanted: Sequence[str], spans: Sequence[tuple[int, int]], sections: Sequence[str], neighbours: int
+    ) -> GetResult:
         targets = self._targets()
         if not targets:
             raise self._no_sources()
@@ -1122,10 +1151,105 @@ class Index:
         missing: list[str] = []
         for reference in dict.fromkeys(wanted):
             found = self._engine.find(reference, options)
-            notes += [_note(row, span) for row in found]
+            for row in found:
+                if not (spans or sections):
+                    notes.append(_note(row, None))
+                    continue
+                text_lines = _lines_of(row["text"])
+                asked = list(spans)
+                for section in sections:
+                    below = section_spans(text_lines, section)
+                    asked += below
+                    if not below:
+                        missing.append(f"{row['id']} # {section}")
+                        notices.append(_other_sections(row["id"], section, text_lines))
+                if neighbours:
+                    asked = [widened(text_lines, span, paragraphs=neighbours) for span in asked]
+                notes += [_note(row, span) for span in merged(asked)]
             if not found:
                 missing.append(reference)
-        return GetResult(notes=tuple(notes), missing=tuple(missing), notices=tuple(notices))
+        distinct = {(note.source, note.id, note.lines): note for note in notes}
+        return GetResult(notes=tuple(distinct.values()), missing=tuple(missing), notices=tuple(notices))
+
+    def create(
+        self, *, title: str, content: str = "", tags: Sequence[str] = (), source: str | None = None
+    ) -> CreatedNote:
+        """Creates a note; none is ever changed or overwritten.
+
+        Args:
+            title: One line.
+            content: Markdown, without the title.
+            tags: Names without `#`.
+            source: Name of the source to write to; None takes Bear if it is a source, else the only folder.
+
+        Returns:
+            The note as it was found afterwards; Bear is given a few seconds.
+
+        Raises:
+            UsageError: Title and content are both empty, a tag has no meaning, or the source is not clear.
+            SourceError: Bear or the folder cannot take it.
+        """
+        from bearsearch.create import in_bear, in_folder, one_line
+
+        targets = self._targets()
+        if not targets:
+            raise self._no_sources()
+        self._freshen(targets)
+        target, name = self._writable(targets, source)
+        started_ms = time.time() * 1000
+        if target.kind == "bear":
+            written = in_bear(title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, one_line(title), started_ms)
+        else:
+            written = in_folder(target.path, title=title, content=content, tags=tags)
+            row = self._await_note(target, written.note_id, None, started_ms, wait_s=0.0)
+        return CreatedNote(
+            id=row["id"] if row else written.note_id,
+            title=row["title"] if row else one_line(title),
+            source=name,
+            url=row["url"] if row else None,
+            confirmed=row is not None,
+            how=written.how,
+        )
+
+    def _writable(self, targets: list_[_Target], source: str | None) -> tuple[_Target, str]:
+        """The source that a new note goes to, and its name."""
+        names = {(row["kind"], row["path"]): row["name"] for row in self._engine.sources()}
+        found = [(target, names.get((target.kind, target.path), "")) for target in targets]
+        found = [(target, name) for target, name in found if target.kind in WRITABLE_KINDS]
+        if source is not None:
+            chosen = [(target, name) for target, name in found if name.casefold() == source.strip().casefold()]
+        else:
+            chosen = [(target, name) for target, name in found if target.kind == "bear"] or found
+        if len(chosen) == 1:
+            return chosen[0]
+        known = ", ".join(f'"{name}"' for _, name in found) or "none"
+        if source is not None:
+            raise UsageError(f'no source named "{source}" takes new notes; those that do: {known}')
+        raise UsageError(f"it is not clear where the note should go; name one source: {known}")
+
+    def _await_note(
+        self,
+        target: _Target,
+        note_id: str | None,
+        title: str | None,
+        started_ms: float,
+        *,
+        wait_s: float = CREATE_WAIT_S,
+    ) -> _core.NoteDict | None:
+        """The new note once its source shows it: the one of that id, or else of that title and not older."""
+        until = time.monotonic() + wait_s
+        while True:
+            self._freshen([target])
+            options = self._filters([target], archived=True)
+            for row in self._engine.find(note_id or title or "", options):
+                created_ms = row["created_at_ms"]
+                # Bear writes whole seconds in places.
+                if note_id is not None or created_ms is None or created_ms >= started_ms - 2000:
+                    return row
+            if time.monotonic() >= until:
+                return None
+            time.sleep(CREATE_POLL_S)
 
     def list(
         self,
@@ -1176,6 +1300,24 @@ class Index:
         self._freshen(targets)
         options = self._filters(targets, archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
+
+    def languages(self, *, sample: int = 40) -> tuple[str, ...]:
+        """English names of the languages that most notes are written in, guessed from the newest ones.
+
+        Args:
+            sample: Notes to look at. Compares nothing with the sources and loads no model.
+        """
+        from bearsearch.languages import guess
+
+        targets = self._targets()
+        if not self._target_ids(targets):
+            return ()
+        options = self._filters(targets, archived=False)
+        rows, _ = self._engine.list(options, sample, 0)
+        texts: list_[str] = []
+        for row in rows:
+            texts += [found["text"][:2000] for found in self._engine.find(f"{row['source']}:{row['id']}", options)[:1]]
+        return guess(texts)
 
     # ---------------------------------------------------------------- links
 
@@ -1252,6 +1394,44 @@ class Index:
         options, notices = self._graph_scope(limit, sources, archived=archived)
         found, total = self._engine.hubs(options, min(limit, UNLIMITED))
         return Hubs(hubs=tuple(map(hub, found)), total=total, notices=tuple(notices))
+
+    def map_notes(self, *, limit: int = 5_000, sources: Sequence[str] = (), archived: bool = False) -> NoteMap:
+        """The newest notes, placed so that those of a like meaning lie near each other; from stored vectors alone.
+
+        Raises:
+            UsageError: The index holds no embeddings, the limit is below 1, or a source unknown.
+        """
+        from bearsearch.map.layout import place
+
+        options, notices = self._graph_scope(limit, sources, archived=archived)
+        found = self._engine.map(options, min(limit, UNLIMITED))
+        if found["without_vector"]:
+            notices.append(
+                f"{found['without_vector']} notes have no embedding yet and are not drawn; `bearsearch index` adds them"
+            )
+        linked: list[set[int]] = [set() for _ in found["notes"]]
+        for one, other in found["links"]:
+            linked[one].add(other)
+            linked[other].add(one)
+        drawn = zip(found["notes"], place(found["vectors"]).tolist(), linked, strict=True)
+        return NoteMap(
+            notes=tuple(
+                MapNote(
+                    id=row["id"],
+                    title=row["title"],
+                    source=row["source"],
+                    url=row["url"],
+                    tags=tuple(row["tags"]),
+                    x=float(x),
+                    y=float(y),
+                    links=len(others),
+                )
+                for row, (x, y), others in drawn
+            ),
+            links=tuple(found["links"]),
+            total=found["total"],
+            notices=tuple(notices),
+        )
 
     def _graph_scope(
         self, limit: int, sources: Sequence[str], *, archived: bool
@@ -1450,10 +1630,20 @@ class _Clock:
         self._since = now
 
 
+def _lines_of(text: str) -> list[str]:
+    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _other_sections(note_id: str, section: str, lines: Sequence[str]) -> str:
+    names = [" ".join(heading.path[-1].split())[:60].replace('"', "'") for heading in headings(lines)]
+    shown = ", ".join(f'"{name}"' for name in names[:12]) + (", ..." if len(names) > 12 else "")
+    return f'"{note_id}" has no section "{section}"; its sections are: {shown or "none"}'
+
+
 def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
     text = row["text"]
-    # Lines end at \n, as the engine counts them; splitlines() would also end them at form feeds and the like.
-    all_lines = text.removesuffix("\n").split("\n") if text else []
+    all_lines = _lines_of(text)
     first, last = span or (1, len(all_lines))
     last = min(last, len(all_lines))
     return Note(
@@ -1471,19 +1661,3 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
         lines=(first, last),
         total_lines=len(all_lines),
     )
-
-
-def _parse_lines(lines: str) -> tuple[int, int]:
-    text = lines.strip()
-    for separator in (":", "..", "-"):
-        first, found, last = text.partition(separator)
-        if found:
-            break
-    else:
-        first, last = text, text
-    if not (first.strip().isdecimal() and last.strip().isdecimal()):
-        raise UsageError(f'lines is "{lines}"; give a line such as 10, or a range such as 10:20')
-    start, end = int(first), int(last)
-    if start < 1 or end < start:
-        raise UsageError(f'lines is "{lines}"; lines count from 1, and a range ends at or after its start')
-    return start, end

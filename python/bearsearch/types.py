@@ -12,9 +12,12 @@ __all__ = [
     "BackgroundStatus",
     "BrokenLink",
     "BrokenLinks",
+    "Check",
     "Correction",
+    "CreatedNote",
     "Document",
     "EmbedReport",
+    "Examination",
     "Explanation",
     "GetResult",
     "Hit",
@@ -27,7 +30,9 @@ __all__ = [
     "LinkHop",
     "Links",
     "ListResult",
+    "MapNote",
     "Note",
+    "NoteMap",
     "NoteSummary",
     "Passage",
     "Progress",
@@ -258,6 +263,21 @@ class GetResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedNote:
+    """A note that was asked for."""
+
+    id: str | None
+    """None when it was handed over and has not been seen yet."""
+    title: str
+    source: str
+    url: str | None
+    confirmed: bool
+    """Whether the note was found in its source afterwards."""
+    how: str
+    """Through what: bearcli, bear url, or file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One finding of `doctor`."""
 
@@ -391,6 +411,35 @@ class Hubs:
     hubs: tuple[Hub, ...]
     total: int
     """How many notes have links, before `limit`."""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapNote:
+    """One note of a picture."""
+
+    id: str
+    title: str
+    source: str
+    url: str | None
+    tags: tuple[str, ...]
+    x: float
+    """Place from the left, in [0, 1]; near notes have near meanings."""
+    y: float
+    """Place from the top, in [0, 1]."""
+    links: int
+    """Notes of the picture that it is linked with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteMap:
+    """Notes placed by meaning."""
+
+    notes: tuple[MapNote, ...]
+    links: tuple[tuple[int, int], ...]
+    """Places in `notes` of two notes of which the first links to the second."""
+    total: int
+    """Notes that could be drawn, before `limit`."""
     notices: tuple[str, ...] = ()
 
 

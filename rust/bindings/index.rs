@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{prelude::*, types::PyDict};
 
 use super::{
@@ -459,6 +459,21 @@ impl Index {
         let scope = Scope::new(&filters(options)?);
         let (rows, total) = detached(py, || self.store.read(|conn| links::hubs(conn, &scope, limit)))?;
         Ok((rows.iter().map(|row| links::hub(py, row)).collect::<PyResult<_>>()?, total))
+    }
+
+    /// The newest notes in scope that have a vector, what a picture of them needs, and how many have none.
+    fn map<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>, limit: usize) -> PyResult<Bound<'py, PyDict>> {
+        let scope = Scope::new(&filters(options)?);
+        let data = detached(py, || self.store.read(|conn| crate::map::read(conn, &scope, limit)))?;
+        let notes = data.notes.iter().map(|note| convert::document(py, note)).collect::<PyResult<Vec<_>>>()?;
+        let vectors = PyArray1::from_vec(py, data.vectors).reshape([notes.len(), data.dim])?;
+        Ok(dict!(py, {
+            "notes": notes,
+            "vectors": vectors,
+            "links": data.links,
+            "without_vector": data.without_vector,
+            "total": data.total,
+        }))
     }
 
     /// Facts about the index file and the engine.

@@ -41,6 +41,11 @@ impl Place {
         let folder = external_id.rsplit_once('/').map_or("", |(folder, _)| folder);
         Self { source_id, folder: composed(folder) }
     }
+
+    /// Row id of the source.
+    pub fn source_id(&self) -> i64 {
+        self.source_id
+    }
 }
 
 /// The row ids of the documents that a link means, each once, ascending. `vaults` are the names of sources, folded.

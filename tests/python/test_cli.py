@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bearsearch.cli.app import COMMANDS, EXIT_CODES, bearsearch
+from bearsearch.cli.app import COMMANDS, EXIT_CODES, SHORT_HELP, bearsearch
 
 Run = Callable[..., Result]
 
@@ -456,7 +456,7 @@ def test_every_exit_code_of_an_error_class_is_documented() -> None:
 
 def command_paths() -> list[tuple[str, ...]]:
     """Every command with what leads to it; `bench` has a help of its own."""
-    context = click.Context(bearsearch)
+    context = click.Context(bearsearch, **bearsearch.context_settings)
     paths: list[tuple[str, ...]] = []
     for name in COMMANDS:
         command = bearsearch.get_command(context, name)
@@ -482,6 +482,29 @@ def test_the_programs_help_lists_every_command_with_an_uncut_line(run: Run) -> N
     for name in COMMANDS:
         assert f"\n  {name} " in text
     assert "..." not in text.split("Commands:")[1].split("Exit codes:")[0]
+
+
+def test_the_lines_of_the_programs_help_are_the_commands_own() -> None:
+    context = click.Context(bearsearch, **bearsearch.context_settings)
+    own = {name: bearsearch.get_command(context, name) for name in COMMANDS}
+
+    for name, line in SHORT_HELP.items():
+        command = own[name]
+        assert command is not None
+        assert command.get_short_help_str(1000) == line
+
+
+def test_help_is_a_word_too(run: Run) -> None:
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "search").stdout == run("search", "--help").stdout
+    assert run("help", "config", "set").stdout == run("config", "set", "--help").stdout
+
+
+def test_a_query_in_place_of_a_command_is_answered_with_the_way_to_search(run: Run) -> None:
+    result = run("night train")
+
+    assert result.exit_code == 2
+    assert "say `bearsearch search 'night train'`" in result.stderr
 
 
 def test_a_call_without_a_command_shows_the_help(run: Run) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -54,6 +53,8 @@ def test_ctrl_c_is_exit_code_130_without_a_traceback(home: Path, vault: Path) ->
 
 def on_a_terminal(arguments: list[str], environment: dict[str, str]) -> str:
     """What a person sees: the program's whole output on a terminal of 40 columns."""
+    import pty  # POSIX only
+
     parent, child = pty.openpty()
     environment = {**os.environ, "COLUMNS": "40", "TERM": "xterm-256color", **environment}
     process = subprocess.Popen([*BEARSEARCH, *arguments], stdin=child, stdout=child, stderr=child, env=environment)

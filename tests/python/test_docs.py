@@ -33,6 +33,12 @@ def test_the_tools_in_the_mcp_page_are_those_of_the_server(generate: ModuleType)
     assert page == generate.mcp_page(page), "run `python docs/generate.py`"
 
 
+def test_the_settings_page_lists_every_setting(generate: ModuleType) -> None:
+    page = (DOCS / "settings.md").read_text(encoding="utf-8")
+
+    assert page == generate.settings_page(page), "run `python docs/generate.py`"
+
+
 def test_the_schemas_are_those_of_the_types(generate: ModuleType) -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "schema").iterdir()}
 

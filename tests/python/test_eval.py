@@ -163,9 +163,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
 
 
 FLOORS = {
-    "text": {"exact": 0.98, "partial": 0.98},
+    "text": {"exact": 0.95, "partial": 0.98, "typo": 0.97, "identifier": 0.98, "cjk": 0.98},
     "vector": {"paraphrase": 0.86},
-    "hybrid": {None: 0.77, "exact": 0.98, "partial": 0.93, "foreign": 0.93},
+    "hybrid": {None: 0.89, "exact": 0.97, "partial": 0.93, "foreign": 0.97, "typo": 0.97, "paraphrase": 0.87},
 }
 
 

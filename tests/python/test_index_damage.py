@@ -86,7 +86,7 @@ def answers(index: Index) -> list[object]:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """Enough notes for an index of two hundred pages."""
     folder = tmp_path_factory.mktemp("damage")
-    write_notes(folder / "vault", 100)
+    write_notes(folder / "vault", 165)
     path = folder / "index.sqlite"
     with Index(path, vault=folder / "vault", semantic=False) as index:
         index.sync()

@@ -1,11 +1,15 @@
 """What models send instead of what a schema says."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from bearsearch.errors import UsageError
+from bearsearch.mcp_server.answer import fitted
 from bearsearch.mcp_server.arguments import ArgumentsError, normalized
-from bearsearch.mcp_server.budget import fitting, shortened, tokens
+from bearsearch.mcp_server.budget import shortened, size_of, tokens
+from bearsearch.mcp_server.cursor import next_cursor, offset_of
 from bearsearch.types import Note
 
 SCHEMA: dict[str, Any] = {
@@ -45,6 +49,8 @@ SCHEMA: dict[str, Any] = {
         ({"mode": "FTS"}, {"mode": "fts"}),
         ({"maxTokens": 5, "Limit": 3}, {"max_tokens": 5, "limit": 3}),
         ({"limit": None, "tags": None}, {}),
+        ({"tag": "work", "id": 7}, {"tags": ["work"], "ids": ["7"]}),
+        ({"tags": "#work, #two words#"}, {"tags": ["#work, #two words#"]}),
     ],
 )
 def test_what_can_mean_one_thing_only_is_put_right(sent: dict[str, Any], understood: dict[str, Any]) -> None:
@@ -54,7 +60,8 @@ def test_what_can_mean_one_thing_only_is_put_right(sent: dict[str, Any], underst
 @pytest.mark.parametrize(
     ("sent", "sentence"),
     [
-        ({"tag": "work"}, r"note_search has no argument 'tag'; did you mean 'tags'\? It takes: query, queries, tags"),
+        ({"tgas": "work"}, r"note_search has no argument 'tgas'; did you mean 'tags'\? It takes: query, queries, tags"),
+        ({"tag": "work", "tags": "x"}, r"got the argument 'tags' twice"),
         ({"collection": "x"}, r"no argument 'collection'\. It takes"),
         ({"limit": "ten"}, r"expects a whole number as 'limit', but \"ten\" came"),
         ({"limit": True}, r"expects a whole number as 'limit', but true came"),
@@ -92,10 +99,10 @@ def note(text: str, *, first: int = 1) -> Note:
     )  # fmt: skip
 
 
-def test_a_note_is_cut_after_a_whole_line_and_says_which_lines_it_still_holds() -> None:
-    [(kept, cut)] = shortened([note("a b c d e\n" * 100, first=11)], tokens("a b c d e\n") * 7 + 1)
+def test_a_note_is_cut_after_a_whole_line_and_says_which_lines_it_lost() -> None:
+    [(kept, left_out)] = shortened([note("a b c d e\n" * 100, first=11)], tokens("a b c d e\n") * 7 + 1)
 
-    assert cut
+    assert left_out == (18, 110)
     assert kept.text == "a b c d e\n" * 7
     assert kept.lines == (11, 17)
 
@@ -103,14 +110,15 @@ def test_a_note_is_cut_after_a_whole_line_and_says_which_lines_it_still_holds() 
 def test_notes_share_the_budget_and_the_first_ones_are_whole() -> None:
     kept = shortened([note("short\n"), note("line\n" * 100), note("line\n" * 100)], 20)
 
-    assert [cut for _, cut in kept] == [False, True, True]
+    assert kept[0][1] is None
+    assert kept[2][1] == (1, 100)
     assert kept[2][0].text == ""
 
 
 def test_a_line_longer_than_the_budget_is_cut_inside() -> None:
-    [(kept, cut)] = shortened([note("駅" * 10_000)], 100)
+    [(kept, left_out)] = shortened([note("駅" * 10_000)], 100)
 
-    assert cut
+    assert left_out is not None
     assert 0 < tokens(kept.text) <= 100
 
 
@@ -120,9 +128,32 @@ def test_a_form_feed_is_not_the_end_of_a_line() -> None:
     assert kept.lines == (1, kept.text.count("\n"))
 
 
-def test_hits_are_kept_from_the_first_on_and_one_always_is() -> None:
-    hits: list[dict[str, Any]] = [{"snippet": "x" * 300}] * 5
+def test_a_reply_keeps_as_many_items_as_fit_and_one_always() -> None:
+    def render(items: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        return "".join(items), {"items": list(items)}
 
-    assert fitting(hits, tokens('{"snippet": "' + "x" * 300 + '"}') * 3) == 3
-    assert fitting(hits, 1) == 1
-    assert fitting([], 1) == 0
+    def shown(items: list[str], budget: int) -> int:
+        document = fitted(items, budget, render).structured_content
+        assert document is not None
+        return len(document["items"])
+
+    items = ["x" * 300] * 50
+    for budget in range(1, 12_000, 137):
+        count = shown(items, budget)
+        assert count == 1 or size_of(*render(items[:count])) <= budget
+        assert count == 50 or size_of(*render(items[: count + 1])) > budget
+    assert shown([], 1) == 0
+
+
+def test_a_cursor_goes_on_with_the_same_arguments_only() -> None:
+    arguments = {"queries": ["train"], "tags": ("a",)}
+    cursor = next_cursor(10, 11, arguments)
+
+    assert cursor is not None
+    assert offset_of(cursor, {"tags": ["a"], "queries": ["train"]}) == 10
+    with pytest.raises(UsageError, match="belongs to other arguments"):
+        offset_of(cursor, {**arguments, "tags": ["b"]})
+    with pytest.raises(UsageError, match="pass the cursor"):
+        offset_of("page 2", arguments)
+    assert offset_of("", arguments) == 0
+    assert next_cursor(11, 11, arguments) is None

@@ -10,14 +10,14 @@ from mcp_support import data_of, in_memory, opener, run, text_of
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Path:
-    """Sixty notes that a hub links to, one of which links on."""
+    """160 notes that a hub links to, one of which links on."""
     root = tmp_path / "chain"
     root.mkdir()
-    links = " ".join(f"[[leaf {number:02}|a rather long text for leaf number {number}]]" for number in range(60))
+    links = " ".join(f"[[leaf {number:03}|a rather long text for leaf number {number}]]" for number in range(160))
     (root / "hub.md").write_text(f"# Hub\n\n{links} [[nowhere]]\n", encoding="utf-8")
-    for number in range(60):
+    for number in range(160):
         text = "[[end]]" if number == 0 else "nothing"
-        (root / f"leaf {number:02}.md").write_text(f"# leaf {number:02}\n\n{text}\n", encoding="utf-8")
+        (root / f"leaf {number:03}.md").write_text(f"# leaf {number:03}\n\n{text}\n", encoding="utf-8")
     (root / "end.md").write_text("# The \u200bend\n", encoding="utf-8")
     return root
 
@@ -31,13 +31,13 @@ def call(tmp_path: Path, chain: Path, **arguments: Any) -> Any:
 
 
 def test_links_are_told_by_distance_with_ids_for_note_get(home: Path, tmp_path: Path, chain: Path) -> None:
-    result = call(tmp_path, chain, note="leaf 00", depth=2)
+    result = call(tmp_path, chain, note="leaf 000", depth=2)
     data = data_of(result)
 
-    assert data["root"] == "chain:leaf 00.md"
+    assert data["root"] == "chain:leaf 000.md"
     assert [(hop["from"], hop["to"], hop["direction"]) for hop in data["hops"][0]] == [
-        ("chain:leaf 00.md", "chain:end.md", "out"),
-        ("chain:hub.md", "chain:leaf 00.md", "in"),
+        ("chain:leaf 000.md", "chain:end.md", "out"),
+        ("chain:hub.md", "chain:leaf 000.md", "in"),
     ]
     assert "a rather long text for leaf number 0" in text_of(result)
     assert "\u27e8U+200B\u27e9" in text_of(result)
@@ -48,7 +48,7 @@ def test_a_reply_stays_small_and_says_what_it_leaves_out(home: Path, tmp_path: P
     data = data_of(result)
 
     told = sum(len(hops) for hops in data["hops"])
-    assert told + data["left_out"] == 61
+    assert told + data["left_out"] == 161
     assert data["left_out"] > 0
     assert f"{data['left_out']} more steps are left out" in text_of(result)
     assert [link["target"] for link in data["broken"]] == ["nowhere"]

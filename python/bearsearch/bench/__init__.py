@@ -42,12 +42,19 @@ def _text(plan: Plan) -> Iterator[Measured]:
     return text(plan)
 
 
+def _vaults(plan: Plan) -> Iterator[Measured]:
+    from bearsearch.bench import vaults
+
+    return vaults.vaults(plan)
+
+
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "index": _engine("index"),
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
     "text": _text,
+    "vaults": _vaults,
     "vector": _vector,
 }
 

@@ -22,7 +22,7 @@ from bearsearch.bench.figures import Figure
 from bearsearch.bench.library import COMMON_WORD, RARE_WORD, make_library
 from bearsearch.bench.plan import Plan
 
-__all__ = ["freshness", "index", "search", "startup"]
+__all__ = ["freshness", "index", "median_ms", "search", "startup"]
 
 QUICK_NOTES, FULL_NOTES = 2_000, 10_000
 MANY_NOTES = 100_000
@@ -52,7 +52,8 @@ def _open(home: Path, library: Path, *, semantic: bool = False) -> Index:
     return Index(home / "index.sqlite", db=library, semantic=semantic)
 
 
-def _median_ms(work: Callable[[], object], *, times: int) -> float:
+def median_ms(work: Callable[[], object], *, times: int) -> float:
+    """Median time of so many runs, in milliseconds."""
     taken: list[float] = []
     for _ in range(times):
         started = time.perf_counter()
@@ -81,7 +82,7 @@ def index(plan: Plan) -> Iterator[Figure]:
         text = library.stat().st_size / 2**20
         size = made.status().index_size_bytes / 2**20
         yield Figure(section="index", name="size of the index by size of the library", value=size / text, unit="x")
-        again = _median_ms(lambda: made.sync(), times=5)
+        again = median_ms(lambda: made.sync(), times=5)
         yield Figure(section="index", name="a second run, nothing changed", value=again, unit="ms", goal=60)
 
 
@@ -91,7 +92,7 @@ def freshness(plan: Plan) -> Iterator[Figure]:
         with _home(plan, notes) as (home, source), _open_copy(home, source) as (made, library):
             made.sync()
             made.sync()
-            gate = _median_ms(lambda: made.sync(register=False), times=20)
+            gate = median_ms(lambda: made.sync(register=False), times=20)
             yield Figure(section="freshness", name=f"unchanged by stat, {notes:,} notes", value=gate, unit="ms", goal=1)
 
             def rewritten(library: Path = library, made: Index = made) -> None:
@@ -99,7 +100,7 @@ def freshness(plan: Plan) -> Iterator[Figure]:
                 os.utime(library)
                 made.sync(register=False)
 
-            rows = _median_ms(rewritten, times=5)
+            rows = median_ms(rewritten, times=5)
             name = f"unchanged by comparing rows, {notes:,} notes"
             yield Figure(section="freshness", name=name, value=rows, unit="ms", goal=goal)
 
@@ -146,14 +147,14 @@ def search(plan: Plan) -> Iterator[Figure]:
             ("three words", f"{COMMON_WORD} bade kilo"),
             ("three words and a tag", f"{COMMON_WORD} bade kilo tag:topic/3"),
         ):
-            value = _median_ms(lambda query=query: made.search(query, mode="fts"), times=30)
+            value = median_ms(lambda query=query: made.search(query, mode="fts"), times=30)
             yield Figure(section="search", name=f"fts, {name}, {notes:,} notes", value=value, unit="ms")
         if made.embed(limit=min(notes, 500)).reason is not None:
             return
         query = f"{COMMON_WORD} bade kilo"
         made.search(query, mode="vector")
-        both = _median_ms(lambda: made.search(query), times=30)
-        embedding = _median_ms(lambda: made.embed_query(query), times=30)
+        both = median_ms(lambda: made.search(query), times=30)
+        embedding = median_ms(lambda: made.embed_query(query), times=30)
         yield Figure(section="search", name="hybrid, all of it", value=both, unit="ms")
         yield Figure(
             section="search", name="hybrid, beside the query's embedding", value=both - embedding, unit="ms", goal=10
@@ -173,7 +174,7 @@ def startup(plan: Plan) -> Iterator[Figure]:
             ("search, with a model", ["search", COMMON_WORD, *common], 1_300.0),
         ):
             command = [sys.executable, "-m", "bearsearch", *arguments]
-            value = _median_ms(
+            value = median_ms(
                 lambda command=command: subprocess.run(command, capture_output=True, check=False), times=5
             )
             yield Figure(section="startup", name=f"bearsearch {name}", value=value, unit="ms", goal=goal)

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from bearsearch.demo.library import DemoNote, note_id, write_bear_library
 
-__all__ = ["COMMON_WORD", "RARE_WORD", "make_library"]
+__all__ = ["COMMON_WORD", "RARE_WORD", "VOCABULARY", "make_library", "word"]
 
 VOCABULARY = 40_000
 WORDS_PER_NOTE = 490
 _SYLLABLES = tuple(consonant + vowel for consonant in "bdklmnrst" for vowel in "aeio")[:35]
 
 
-def _word(number: int) -> str:
+def word(number: int) -> str:
     """A pronounceable word of two or three syllables for each number below 42,875.
 
-    >>> _word(0), _word(1), _word(39_999)
+    >>> word(0), word(1), word(39_999)
     ('baba', 'beba', 'senita')
     """
     base = len(_SYLLABLES)
@@ -33,7 +33,7 @@ def _word(number: int) -> str:
     return "".join(_SYLLABLES[place] for place in places)
 
 
-COMMON_WORD = _word(1)
+COMMON_WORD = word(1)
 RARE_WORD = "quetzalcoatlus"
 """In the note numbered 7 and in no other."""
 
@@ -41,7 +41,7 @@ RARE_WORD = "quetzalcoatlus"
 def make_library(path: Path, notes: int) -> None:
     """Write a library of `notes` notes to `path`, where nothing is yet."""
     rng = random.Random(1)
-    words = [_word(number) for number in range(VOCABULARY)]
+    words = [word(number) for number in range(VOCABULARY)]
     weights = list(accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
     start = datetime(2020, 1, 1, tzinfo=UTC)
     made: list[DemoNote] = []

@@ -27,6 +27,12 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """
     import sys
 
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:
+        # Scripts and hosts ask this first, and nothing of the command line is needed to say it.
+        from bearsearch import __version__
+
+        print(f"bearsearch {__version__}")
+        sys.exit(0)
     try:
         from bearsearch.cli.app import bearsearch
     except KeyboardInterrupt:  # Ctrl-C while Python is still importing

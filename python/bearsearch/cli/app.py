@@ -38,11 +38,15 @@ COMMANDS: Mapping[str, str] = {
     "list": "bearsearch.cli.list",
     "tags": "bearsearch.cli.tags",
     "links": "bearsearch.cli.links",
+    "ui": "bearsearch.cli.ui",
     "source": "bearsearch.cli.source",
+    "map": "bearsearch.cli.map",
     "index": "bearsearch.cli.index",
     "status": "bearsearch.cli.status",
     "doctor": "bearsearch.cli.doctor",
     "mcp": "bearsearch.cli.mcp",
+    "install": "bearsearch.cli.install",
+    "uninstall": "bearsearch.cli.uninstall",
     "config": "bearsearch.cli.config",
     "completion": "bearsearch.cli.completion",
     "demo": "bearsearch.cli.demo",
@@ -50,6 +54,29 @@ COMMANDS: Mapping[str, str] = {
     "bench": "bearsearch.cli.bench",
 }
 """Each command's module, which names its `click.Command` `command`. Order is the help's order."""
+
+SHORT_HELP: Mapping[str, str] = {
+    "search": "Find notes by word, by meaning and despite typos.",
+    "similar": "Find notes near a note in meaning.",
+    "get": "Print notes by id or title.",
+    "list": "List notes by date.",
+    "tags": "List tags with their numbers of notes.",
+    "links": "Show the notes around a note, along its links.",
+    "ui": "Search while you type, with the note beside.",
+    "source": "Add, list and remove folders and libraries.",
+    "index": "Bring the index up to date.",
+    "status": "Show what is indexed and what waits.",
+    "mcp": "Serve the notes to an agent (MCP).",
+    "install": "Make a program such as Claude use the MCP server.",
+    "uninstall": "Take the MCP server out of a program's settings.",
+    "config": "Show and change settings.",
+    "completion": "Print a script for completion in your shell.",
+    "demo": "Try it on notes that come with it.",
+    "eval": "Measure how good search is.",
+    "bench": "Measure speed on this machine.",
+}
+"""Commands' lines in the program's help, here too, so that the help need not import them. One that is missing costs
+its import; a test compares the others with the commands' own."""
 
 COMPLETION_VARIABLE = "_BEARSEARCH_COMPLETE"
 """Set when a shell asks what could stand next; see `bearsearch.cli.completion`."""
@@ -79,6 +106,18 @@ class Program(click.Group):
         """Write the program's options under two headings."""
         write_options(self, ctx, formatter)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, without importing those whose line is known."""
+        rows: list[tuple[str, str]] = []
+        for name in COMMANDS:
+            line = SHORT_HELP.get(name)
+            if line is None:
+                command = self.get_command(ctx, name)
+                line = "" if command is None else command.get_short_help_str(formatter.width)
+            rows.append((name, line))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands and the exit codes below everything else."""
         self.format_commands(ctx, formatter)
@@ -103,6 +142,8 @@ class Program(click.Group):
         _speak_utf8()
         options = GlobalOptions()
         arguments = list(sys.argv[1:] if args is None else args)
+        if arguments[:1] == ["help"]:  # as git and cargo understand it
+            arguments = [*arguments[1:], "--help"]
         # Click's own main would do, but ends a closed pipe with 1, which here means that nothing was found.
         try:
             with self.make_context(prog_name or "bearsearch", arguments, obj=options, **extra) as context:
@@ -164,6 +205,10 @@ def _usage_sentence(error: click.ClickException) -> str:
         message = error.message.rstrip(".")
         if error.possibilities:
             message += f"; did you mean {error.possibilities[0]}?"
+        elif isinstance(error, click.NoSuchCommand) and error.ctx is not None and error.ctx.parent is None:
+            import shlex
+
+            message += f"; to search for it, say `bearsearch search {shlex.quote(error.command_name)}`"
     else:
         message = error.format_message().strip()
     message = message[:1].lower() + message[1:]

@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @click.command(
     "completion",
-    short_help="Print a script that completes commands, options, tags and titles.",
+    short_help="Print a script for completion in your shell.",
     cls=Command,
     example='eval "$(bearsearch completion bash)"                                        # in ~/.bashrc\n'
     'eval "$(bearsearch completion zsh)"                                         # in ~/.zshrc, behind compinit\n'

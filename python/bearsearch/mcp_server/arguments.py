@@ -12,7 +12,7 @@ from typing import Any, cast
 
 __all__ = ["ArgumentsError", "nearest", "normalized"]
 
-_COMMA_SEPARATED = frozenset({"ids", "tags", "any_tags", "sources"})
+_COMMA_SEPARATED = frozenset({"ids", "tags", "any_tags", "sources", "lines"})
 """Lists of single words: one string is split at its commas."""
 
 _TAKES_LIST = {"query": "queries"}
@@ -45,7 +45,9 @@ def normalized(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any
         ArgumentsError: A name is unknown, came twice or is missing, or a value cannot be read as its type.
     """
     properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-    folded = {_folded(name): name for name in properties}
+    # One thing is often sent as `tag` instead of `tags`; the list's own name wins where both exist.
+    folded = {_folded(name).removesuffix("s"): name for name, schema in properties.items() if "items" in schema}
+    folded |= {_folded(name): name for name in properties}
     result: dict[str, Any] = {}
     for given, value in arguments.items():
         name = given if given in properties else folded.get(_folded(given))

@@ -7,11 +7,13 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from bearsearch.types import Note
 
-__all__ = ["DEFAULT_TOKENS", "MAXIMUM_TOKENS", "fitting", "shortened", "tokens"]
+Span: TypeAlias = tuple[int, int]
+
+__all__ = ["DEFAULT_TOKENS", "MAXIMUM_TOKENS", "clipped", "shortened", "size_of", "tokens"]
 
 DEFAULT_TOKENS = 8_000
 """What a reply holds unless asked otherwise."""
@@ -19,43 +21,49 @@ DEFAULT_TOKENS = 8_000
 MAXIMUM_TOKENS = 20_000
 """The most that a reply holds. Known agents refuse replies above 25,000 tokens."""
 
+MAXIMUM_TITLE = 200
+"""Characters of a title or heading in a list."""
+
 
 def tokens(text: str) -> int:
     """About how many tokens a model reads `text` as, rather too many than too few: a third of its UTF-8 bytes."""
     return (len(text.encode("utf-8", errors="replace")) + 2) // 3
 
 
-def fitting(documents: list[dict[str, Any]], budget: int) -> int:
-    """How many of the documents, from the first on, fit together into `budget` tokens; at least 1 if there is any."""
-    used = 0
-    for count, document in enumerate(documents):
-        used += tokens(json.dumps(document, ensure_ascii=False))
-        if used > budget and count > 0:
-            return count
-    return len(documents)
+def size_of(text: str, document: dict[str, Any]) -> int:
+    """Tokens of a reply, text and structure together."""
+    return tokens(text) + tokens(json.dumps(document, ensure_ascii=False))
 
 
-def shortened(notes: Iterable[Note], budget: int) -> list[tuple[Note, bool]]:
-    """Each note, its text cut after a whole line where the budget ends, and whether it was cut.
+def clipped(text: str, limit: int = MAXIMUM_TITLE) -> str:
+    """At most `limit` characters of a title or heading, which can be as long as a note; an ellipsis says so."""
+    return text if len(text) <= limit else text[: limit - 1] + "\u2026"
+
+
+def shortened(notes: Iterable[Note], budget: int) -> list[tuple[Note, Span | None]]:
+    """Each note, its text cut after a whole line where the budget ends, and the lines that were left out.
 
     A first line that alone is longer than the budget is cut inside; a note that nothing is left for keeps no text.
 
     Args:
         notes: The notes.
         budget: Tokens for all their texts together.
+
+    Returns:
+        Notes with first and last line left out, or None for a whole one.
     """
     left = budget
-    result: list[tuple[Note, bool]] = []
+    result: list[tuple[Note, Span | None]] = []
     for note in notes:
         size = tokens(note.text)
         if size <= left:
-            result.append((note, False))
+            result.append((note, None))
             left -= size
             continue
         lines = _beginning(note.text, left)
-        first = note.lines[0]
-        kept = dataclasses.replace(note, text="".join(lines), lines=(first, first + len(lines) - 1))
-        result.append((kept, True))
+        first, last = note.lines
+        end = first + len(lines) - 1
+        result.append((dataclasses.replace(note, text="".join(lines), lines=(first, end)), (end + 1, last)))
         left = 0
     return result
 

@@ -1,12 +1,23 @@
 """The shapes of structured replies: what each tool's output schema says.
 
 The keys are those of the JSON documents of the command line (docs/json.md), and a few that only a reply needs:
-`truncated`, when the reply was cut to its budget, and `notices`, sentences for whoever reads it.
+`truncated` when there is more, `cursor` or `next_lines` to ask for it, and `notices`, sentences for whoever reads
+it.
 """
 
 from pydantic import BaseModel
 
-__all__ = ["CreateReply", "GetReply", "ListReply", "SearchReply", "StatusReply", "SyncReply", "TagsReply"]
+__all__ = [
+    "CreateReply",
+    "FetchReply",
+    "GetReply",
+    "ListReply",
+    "ResultsReply",
+    "SearchReply",
+    "StatusReply",
+    "SyncReply",
+    "TagsReply",
+]
 
 
 class LegReply(BaseModel):
@@ -41,30 +52,6 @@ class CorrectionReply(BaseModel):
     searched: list[str]
 
 
-class QueryWordReply(BaseModel):
-    """A word of a query, and how many notes hold it."""
-
-    word: str
-    documents: int
-
-
-class ExplanationReply(BaseModel):
-    """How a query was read and answered."""
-
-    understood: list[str]
-    fusion: str
-    words: list[QueryWordReply]
-    elapsed_ms: dict[str, float]
-
-
-class HitExplanationReply(BaseModel):
-    """Why a note stands where it does."""
-
-    text_share: float | None
-    vector_share: float | None
-    words: list[str]
-
-
 class HitReply(BaseModel):
     """One note that a search found, with its best passage; pass `id` to note_get."""
 
@@ -91,7 +78,6 @@ class HitReply(BaseModel):
     passage: str | None
     context: list[PassageReply]
     duplicates: list[str]
-    explanation: HitExplanationReply | None
 
 
 class SearchReply(BaseModel):
@@ -107,7 +93,6 @@ class SearchReply(BaseModel):
     hits: list[HitReply]
     corrections: list[CorrectionReply]
     cursor: str | None
-    explanation: ExplanationReply | None
     truncated: bool
     notices: list[str]
 
@@ -134,6 +119,7 @@ class NoteReply(NoteSummaryReply):
     lines: list[int]
     total_lines: int
     truncated: bool
+    next_lines: str | None
 
 
 class ListReply(BaseModel):
@@ -142,6 +128,7 @@ class ListReply(BaseModel):
     notes: list[NoteSummaryReply]
     total: int
     truncated: bool
+    cursor: str | None
     notices: list[str]
 
 
@@ -156,7 +143,9 @@ class TagsReply(BaseModel):
     """All tags by name."""
 
     tags: list[TagReply]
+    total: int
     truncated: bool
+    cursor: str | None
 
 
 class GetReply(BaseModel):
@@ -257,7 +246,36 @@ class StatusReply(BaseModel):
 
 
 class CreateReply(BaseModel):
-    """A note that Bear was asked to create."""
+    """A new note; `id` is null when nothing could confirm it yet."""
 
+    id: str | None
     title: str
-    tags: list[str]
+    source: str
+    url: str | None
+    confirmed: bool
+    how: str
+
+
+class ResultReply(BaseModel):
+    """One note that `search` found; pass `id` to fetch."""
+
+    id: str
+    title: str
+    url: str
+    text: str
+
+
+class ResultsReply(BaseModel):
+    """What `search` found, best note first."""
+
+    results: list[ResultReply]
+
+
+class FetchReply(BaseModel):
+    """One whole note."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]

@@ -13,6 +13,7 @@ from typing import Any, cast
 from bearsearch.types import (
     BrokenLink,
     BrokenLinks,
+    CreatedNote,
     EmbedReport,
     Examination,
     GetResult,
@@ -33,6 +34,7 @@ from bearsearch.types import (
 __all__ = [
     "LEFT_OUT",
     "broken",
+    "created",
     "dumps",
     "get",
     "hubs",
@@ -96,6 +98,11 @@ def note(value: Note) -> dict[str, Any]:
 def notes(result: ListResult) -> dict[str, Any]:
     """The document of `list`: notes without their texts, and how many there are in all."""
     return _plain(result)
+
+
+def created(value: CreatedNote) -> dict[str, Any]:
+    """The document of a new note."""
+    return _plain(value)
 
 
 def tags(values: Sequence[Tag]) -> dict[str, Any]:

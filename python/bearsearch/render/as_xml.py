@@ -10,9 +10,20 @@ from collections.abc import Mapping, Sequence
 
 from bearsearch.render.as_json import moment
 from bearsearch.render.visible import for_model
-from bearsearch.types import GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
+from bearsearch.types import CreatedNote, GetResult, Hit, ListResult, Note, NoteSummary, SearchResult, Tag
 
-__all__ = ["attributes", "escaped", "get", "match", "note_attributes", "notes", "search", "summary_attributes", "tags"]
+__all__ = [
+    "attributes",
+    "created_attributes",
+    "escaped",
+    "get",
+    "match",
+    "note_attributes",
+    "notes",
+    "search",
+    "summary_attributes",
+    "tags",
+]
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BODY = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -45,7 +56,8 @@ def search(result: SearchResult) -> str:
 
 
 def match(hit: Hit) -> str:
-    """One hit: who and where in attributes, the passage in `<snippet>`, matching lines in `<hits>`."""
+    """One hit: who and where in attributes, the passage in `<snippet>` or whole in `<passage>`, its neighbours
+    in `<context>`, matching lines in `<hits>`."""
     head = attributes(
         {
             "note-id": hit.id,
@@ -67,6 +79,11 @@ def match(hit: Hit) -> str:
     first, last = hit.lines
     snippet_line = next((line for line in hit.line_hits if first <= line <= last), first)
     body = f'<snippet line="{snippet_line}">{escaped(hit.snippet)}</snippet>\n'
+    if hit.passage is not None:
+        body = f'<passage lines="{first}-{last}">{escaped(hit.passage)}</passage>\n'
+    for passage in hit.context:
+        around = attributes({"lines": f"{passage.lines[0]}-{passage.lines[1]}", "heading": passage.heading or None})
+        body += f"<context{around}>{escaped(passage.text)}</context>\n"
     if hit.line_hits:
         body += f"<hits>{', '.join(map(str, hit.line_hits))}</hits>\n"
     return f"<match{head}>\n{body}</match>\n"
@@ -105,6 +122,11 @@ def summary_attributes(note: NoteSummary) -> str:
             "locked": note.locked or None,
         }
     )
+
+
+def created_attributes(note: CreatedNote) -> str:
+    """The attributes of a `<note>` that was just created."""
+    return attributes({"id": note.id, "title": note.title, "source": note.source, "url": note.url})
 
 
 def notes(result: ListResult) -> str:
