@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bearsearch.background import BACKGROUND_THREAD
 from bearsearch.mcp_server import log
 from bearsearch.mcp_server.app import NotesServer, build
 from bearsearch.mcp_server.library import Library
@@ -61,6 +60,8 @@ def _leave_if_busy() -> None:
 
     It is in native code, and an interpreter that shuts down meanwhile aborts. What it stored is stored.
     """
+    from bearsearch.background import BACKGROUND_THREAD
+
     if any(thread.name == BACKGROUND_THREAD and thread.is_alive() for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
