@@ -47,6 +47,11 @@ test-c: ## Run the vector extension's tests under sanitizers
 test-python: setup ## Run the package's tests against the installed wheel
 	$(BIN)/python -m pytest
 
+.PHONY: torture
+torture: setup ## Kill writers 500 times at random moments, and let seven programs share an index for a minute
+	$(BIN)/python tests/torture.py --runs 500 --seed 1
+	$(BIN)/python tests/crowd.py --seconds 60
+
 .PHONY: test-clients
 test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes)
 	cargo run --quiet --manifest-path tests/rmcp_client/Cargo.toml -- $(abspath $(BIN)/bearsearch)

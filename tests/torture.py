@@ -15,6 +15,7 @@ can be forked from it with everything imported.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import hashlib
 import json
 import os
@@ -96,10 +97,13 @@ def opened(path: Path, vault: Path) -> Index:
 def answers(index: Index) -> list[object]:
     """Everything that a person can see of the index, and every stored vector."""
     found: list[object] = []
+    # Which of the nearest are shown depends on the order in which codes were made, so of the vectors themselves, below,
+    # every bit is compared, and here only that they are searched.
+    assert len(index.search("harbour lagoon", mode="vector", limit=8).hits) == 8
     for query in ("mark17x1", "lighthouse10", "harbour lagoon", "tag:tag3 kelp"):
-        for mode in ("fts", "vector"):
-            hits = index.search(query, mode=mode, limit=8).hits
-            found.append([(hit.id, hit.lines, hit.snippet) for hit in hits])
+        hits = index.search(query, mode="fts", limit=10_000).hits
+        # Equal scores are told apart by the order in which notes came.
+        found.append(sorted((-round(hit.score, 6), hit.id, hit.lines, hit.snippet) for hit in hits))
     found.append([(note.id, note.tags) for note in sorted(index.list(limit=10_000).notes, key=lambda note: note.id)])
     found.append([(tag.name, tag.count) for tag in index.tags()])
     live = next(model for model in index._engine.models() if model["live"])
@@ -119,6 +123,7 @@ def forked(work: Callable[[], object]) -> tuple[int, int]:
         os.close(writer)
         return pid, reader
     code = 1
+    faulthandler.dump_traceback_later(120, exit=True)  # a child that hangs is a failure
     try:
         os.close(reader)
         document = {"value": work()}

@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from bearsearch.errors import BearsearchError
 from bearsearch.types import BackgroundStatus, EmbedReport
 
-__all__ = ["Background"]
+__all__ = ["BACKGROUND_THREAD", "Background"]
+
+BACKGROUND_THREAD = "bearsearch-background"
+"""Name of the thread."""
 
 STEP_TEXTS = 8
 """Texts embedded in one step: a query that comes meanwhile shares the processor with it for at most that long."""
@@ -49,7 +52,7 @@ class Background:
         self._last_error: str | None = None
         self._pending = 0
         self._steps: list[tuple[float, int]] = []
-        self._thread = threading.Thread(target=self._work, name="bearsearch-background", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=BACKGROUND_THREAD, daemon=True)
 
     def start(self) -> None:
         """Begin. May be called once."""

@@ -4,8 +4,11 @@ Over standard input and output it ends when its input ends or its parent is gone
 nothing has to be put in order, because an index survives being killed at any moment.
 """
 
+import contextlib
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -47,8 +50,23 @@ def over_stdio(
             app.run("stdio")
         finally:
             library.close()
+        _leave_if_busy()
 
     return run
+
+
+def _leave_if_busy() -> None:
+    """Ends the process here when the background thread is still computing.
+
+    It is in native code, and an interpreter that shuts down meanwhile aborts. What it stored is stored.
+    """
+    from bearsearch.background import BACKGROUND_THREAD
+
+    if any(thread.name == BACKGROUND_THREAD and thread.is_alive() for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(0)
 
 
 def over_http(
