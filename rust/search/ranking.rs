@@ -195,12 +195,15 @@ fn by_shares(
         note.score = score(note);
     }
     order(&mut notes[..weighed]);
-    let near = weighed.min(NEIGHBOURHOOD);
-    let scores: Vec<f64> = notes[..near].iter().map(|note| note.score).collect();
-    let around: Vec<Vec<f32>> =
-        notes[..near].iter().map(|note| vectors.remove(&note.document_id).unwrap_or_default()).collect();
-    for (note, score) in notes.iter_mut().zip(fusion::with_neighbours(&scores, &around)) {
-        note.score = score;
+    // Asked for meaning alone, notes come in the order of their cosines, which anyone can check.
+    if found.words().is_some() {
+        let near = weighed.min(NEIGHBOURHOOD);
+        let scores: Vec<f64> = notes[..near].iter().map(|note| note.score).collect();
+        let around: Vec<Vec<f32>> =
+            notes[..near].iter().map(|note| vectors.remove(&note.document_id).unwrap_or_default()).collect();
+        for (note, score) in notes.iter_mut().zip(fusion::with_neighbours(&scores, &around)) {
+            note.score = score;
+        }
     }
     let trust = meaning.trust();
     let seen = |note: &Weighed| Evidence {

@@ -25,6 +25,7 @@ class Plan:
         work_dir: Folder for collections and databases, kept and used again; None: a temporary one.
         embeddings: A .npy file of real embeddings, float32 of shape (n, dim), or None.
         queries: A .npy file of query embeddings for them; None: rows of ``embeddings`` are held out.
+        vectors: Sizes of the clustered collections; none takes 100,000, and 1,000,000 as well unless ``quick``.
     """
 
     sections: tuple[str, ...]
@@ -33,6 +34,7 @@ class Plan:
     work_dir: Path | None = None
     embeddings: Path | None = None
     queries: Path | None = None
+    vectors: tuple[int, ...] = ()
 
 
 def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
@@ -64,10 +66,17 @@ def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
     parser.add_argument(
         "--queries", type=Path, metavar="NPY", help="query embeddings for them (default: hold rows out)"
     )
+    parser.add_argument(
+        "--vectors", type=int, action="append", default=[], metavar="N", help="sizes of the collections of vectors"
+    )
     given = parser.parse_args(list(arguments))
     sections = tuple(dict.fromkeys([*given.section, *given.more])) or tuple(known_sections)
     for name in sections:
         if name not in known_sections:
             parser.error(f"there is no section '{name}'; known are: {', '.join(known_sections)}")
     json_path = given.json or (Path(os.environ["JSON"]) if os.environ.get("JSON") else None)
-    return Plan(sections, not given.full, json_path, given.work_dir, given.embeddings, given.queries)
+    if any(count < 1 for count in given.vectors):
+        parser.error("--vectors is a number of 1 or more")
+    return Plan(
+        sections, not given.full, json_path, given.work_dir, given.embeddings, given.queries, tuple(given.vectors)
+    )

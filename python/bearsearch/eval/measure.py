@@ -146,6 +146,11 @@ def _able(index: Index, queries: Sequence[Query], systems: Sequence[System]) -> 
     missing: dict[str, str] = {}
     for system in systems:
         try:
+            if system.rerank:
+                from bearsearch.embedding.rerank import load_reranker
+
+                # Whoever evaluates it asked for its weights; a search on its own never fetches them.
+                load_reranker(index.settings, allow_download=True)
             result = _ask(index, queries[0], system, PAGE) if queries else None
         except ModelError as error:
             missing[system.name] = str(error)

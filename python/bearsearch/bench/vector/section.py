@@ -60,7 +60,7 @@ def _measure_in(plan: Plan, folder: Path) -> Iterator[Row]:
         yield from _measure_collection(
             data.from_files(folder, plan.embeddings, plan.queries), names, folder, budget_s=budget_s
         )
-    for n in (100_000,) if plan.quick else (100_000, 1_000_000):
+    for n in plan.vectors or ((100_000,) if plan.quick else (100_000, 1_000_000)):
         collection = data.clustered(folder, n, queries=100 if plan.quick else 200)
         yield from _measure_collection(collection, names, folder, budget_s=budget_s)
 
