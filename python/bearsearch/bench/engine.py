@@ -149,16 +149,22 @@ def search(plan: Plan) -> Iterator[Figure]:
         ):
             value = median_ms(lambda query=query: made.search(query, mode="fts"), times=30)
             yield Figure(section="search", name=f"fts, {name}, {notes:,} notes", value=value, unit="ms")
-        if made.embed(limit=min(notes, 500)).reason is not None:
+        if made.embed(limit=150 if plan.quick else 500).reason is not None:
             return
         query = f"{COMMON_WORD} bade kilo"
         made.search(query, mode="vector")
-        both = median_ms(lambda: made.search(query), times=30)
+
+        def beside() -> float:
+            # Texts still wait here, and a search embeds some of them before it answers: that time is not the query's.
+            started = time.perf_counter()
+            explanation = made.search(query, explain=True).explanation
+            elapsed = (time.perf_counter() - started) * 1000
+            return elapsed - (explanation.elapsed_ms["embedding"] if explanation is not None else 0.0)
+
+        value = statistics.median(beside() for _ in range(15))
         embedding = median_ms(lambda: made.embed_query(query), times=30)
-        yield Figure(section="search", name="hybrid, all of it", value=both, unit="ms")
-        yield Figure(
-            section="search", name="hybrid, beside the query's embedding", value=both - embedding, unit="ms", goal=10
-        )
+        yield Figure(section="search", name="a query's embedding", value=embedding, unit="ms")
+        yield Figure(section="search", name="hybrid, beside the query's embedding", value=value, unit="ms", goal=10)
 
 
 def startup(plan: Plan) -> Iterator[Figure]:
