@@ -161,10 +161,7 @@ pub fn sample(conn: &Connection, model_id: i64, limit: usize) -> Result<Vec<(Pen
         .query_map([limit], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     let ids: Vec<i64> = rows.iter().map(|(id, _)| *id).collect();
-    let vectors = rows.into_iter().map(|(_, bytes)| {
-        let (values, _) = bytes.as_chunks::<4>();
-        values.iter().map(|value| f32::from_le_bytes(*value)).collect()
-    });
+    let vectors = rows.into_iter().map(|(_, bytes)| vector::floats(&bytes).collect());
     Ok(texts_of(conn, &ids)?.into_iter().zip(vectors).collect())
 }
 

@@ -7,8 +7,9 @@ pub mod fts5;
 pub mod read_only_vfs;
 
 use std::{
-    ffi::{c_int, c_void},
-    ptr::NonNull,
+    ffi::{CStr, c_int, c_void},
+    ptr::{self, NonNull},
+    sync::OnceLock,
 };
 
 use rusqlite::{Connection, ffi};
@@ -64,6 +65,42 @@ pub fn register_vector(conn: &Connection, cache: &VectorCache) -> Result<()> {
     // takes a reference of its own.
     let rc = unsafe { bsv_register(conn.handle(), cache.0.as_ptr()) };
     if rc == ffi::SQLITE_OK { Ok(()) } else { Err(refused(rc)) }
+}
+
+/// Registers a file layer under `name`, once per process and never as the default: the default one with what `change` puts in
+/// its place. The default layer is its `pAppData`.
+///
+/// # Errors
+/// The SQLite error code of a refused registration, for instance for want of memory.
+///
+/// # Safety
+/// The functions that `change` sets keep the contract of `sqlite3_vfs` and of each file that they open. All others are the
+/// default layer's, so `szOsFile` may only grow.
+unsafe fn register_layer(
+    name: &'static CStr,
+    outcome: &OnceLock<c_int>,
+    change: fn(&mut ffi::sqlite3_vfs),
+) -> std::result::Result<&'static CStr, c_int> {
+    let rc = *outcome.get_or_init(|| {
+        // SAFETY: a null name asks for the default layer. SQLite keeps registered layers for the life of the process, and
+        // the default one is static data, so the pointer, if not null, stays valid. Copying the struct copies function
+        // pointers that take the layer they are called on as an argument; of these, `xOpen` alone reads `pAppData`, which
+        // is why layers forward it with the original one, and `pAppData` of ours is free to hold that. What `change` does
+        // is the caller's promise.
+        unsafe {
+            let original = ffi::sqlite3_vfs_find(ptr::null());
+            if original.is_null() {
+                return ffi::SQLITE_ERROR;
+            }
+            let mut layer = *original;
+            layer.pNext = ptr::null_mut();
+            layer.zName = name.as_ptr();
+            layer.pAppData = original.cast();
+            change(&mut layer);
+            ffi::sqlite3_vfs_register(Box::leak(Box::new(layer)), 0)
+        }
+    });
+    if rc == ffi::SQLITE_OK { Ok(name) } else { Err(rc) }
 }
 
 pub(crate) fn refused(rc: c_int) -> crate::error::Error {

@@ -10,6 +10,7 @@ use crate::{
     library::{self, DocumentRow},
     schema,
     scope::Scope,
+    vector,
 };
 
 /// Notes with their vectors.
@@ -49,14 +50,7 @@ pub fn read(conn: &Connection, scope: &Scope, limit: usize) -> Result<MapData> {
         let mut sum = vec![0.0_f32; model.dim];
         let mut rows = of_note.query([note.id])?;
         while let Some(row) = rows.next()? {
-            let values = row
-                .get_ref(0)?
-                .as_blob()
-                .unwrap_or_default()
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|value| f32::from_le_bytes(*value));
+            let values = vector::floats(row.get_ref(0)?.as_blob().unwrap_or_default());
             sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }
         let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();

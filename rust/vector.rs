@@ -230,7 +230,7 @@ pub fn of_chunks(conn: &Connection, model: &ModelRow, chunk_ids: &[i64]) -> Resu
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let mut embedding = |id: &i64| {
-        let found = statement.query_row([id], |row| Ok(floats(row.get_ref(0)?.as_blob()?))).optional()?;
+        let found = statement.query_row([id], |row| Ok(floats(row.get_ref(0)?.as_blob()?).collect())).optional()?;
         Ok(found.unwrap_or_default())
     };
     chunk_ids.iter().map(&mut embedding).collect()
@@ -247,7 +247,9 @@ pub fn mean(conn: &Connection, model: &ModelRow, last_id: i64) -> Result<Vec<f32
     let mut sum = vec![0f32; model.dim];
     let (mut count, mut next) = (0u32, 1i64);
     while next <= last_id {
-        let row = statement.query_row([next], |row| Ok((row.get::<_, i64>(0)?, floats(row.get_ref(1)?.as_blob()?))));
+        let row = statement.query_row([next], |row| {
+            Ok((row.get::<_, i64>(0)?, floats(row.get_ref(1)?.as_blob()?).collect::<Vec<_>>()))
+        });
         let Some((id, vector)) = row.optional()? else { break };
         sum.iter_mut().zip(&vector).for_each(|(sum, value)| *sum += value);
         count += 1;
@@ -280,8 +282,9 @@ pub fn dot(left: &[f32], right: &[f32]) -> f64 {
     f64::from(sums.iter().sum::<f32>() + rest)
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+/// The elements of a stored vector.
+pub(crate) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four))
 }
 
 fn distinct_documents(hits: &[ChunkHit]) -> usize {

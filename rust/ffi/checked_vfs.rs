@@ -28,10 +28,14 @@ pub const PAGE_DAMAGED: c_int = ffi::SQLITE_IOERR_DATA;
 /// [`Error::Sqlite`](crate::error::Error::Sqlite) for a refused registration, for instance for want of memory.
 pub fn register() -> Result<&'static CStr> {
     static OUTCOME: OnceLock<c_int> = OnceLock::new();
-    match *OUTCOME.get_or_init(register_once) {
-        ffi::SQLITE_OK => Ok(NAME),
-        code => Err(super::refused(code)),
-    }
+    // SAFETY: `open` below is as `sqlite3_vfs` wants it, its files have `METHODS`, and they take that much more room.
+    let registered = unsafe {
+        super::register_layer(NAME, &OUTCOME, |layer| {
+            layer.szOsFile += size_of::<CheckedFile>() as c_int;
+            layer.xOpen = Some(open);
+        })
+    };
+    registered.map_err(super::refused)
 }
 
 /// Asks SQLite to leave room for the sums at the end of each page, from the first write to an empty database or from the
@@ -48,26 +52,6 @@ pub fn reserve_sums(conn: &Connection) -> Result<bool> {
         ffi::sqlite3_file_control(conn.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_RESERVE_BYTES, bytes.cast())
     };
     if rc == ffi::SQLITE_OK { Ok(bytes == SUM_BYTES as c_int) } else { Err(super::refused(rc)) }
-}
-
-fn register_once() -> c_int {
-    // SAFETY: a null name asks for the default layer. SQLite keeps registered layers for the life of the process, and
-    // the default one is static data, so the pointer, if not null, stays valid. Copying the struct copies function
-    // pointers that take the layer they are called on as an argument; of these, `xOpen` alone reads `pAppData`, which
-    // is why it is forwarded with the original layer, and `pAppData` of ours is free to hold that.
-    unsafe {
-        let original = ffi::sqlite3_vfs_find(ptr::null());
-        if original.is_null() {
-            return ffi::SQLITE_ERROR;
-        }
-        let mut layer = *original;
-        layer.pNext = ptr::null_mut();
-        layer.zName = NAME.as_ptr();
-        layer.szOsFile += size_of::<CheckedFile>() as c_int;
-        layer.pAppData = original.cast();
-        layer.xOpen = Some(open);
-        ffi::sqlite3_vfs_register(Box::leak(Box::new(layer)), 0)
-    }
 }
 
 /// What SQLite takes for its file. The original layer's file follows in the same allocation.
@@ -112,7 +96,7 @@ unsafe extern "C" fn open(
     flags: c_int,
     opened: *mut c_int,
 ) -> c_int {
-    // SAFETY: `layer` is the struct leaked by `register_once`, whose `pAppData` is the original layer. SQLite allocates
+    // SAFETY: `layer` is the struct that `register_layer` leaked, whose `pAppData` is the original layer. SQLite allocates
     // `szOsFile` bytes at `file`, aligned to eight, which is room for a `CheckedFile` and the original's file behind it. The
     // other arguments are passed on as they came.
     unsafe {

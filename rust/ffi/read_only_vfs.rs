@@ -19,29 +19,12 @@ const NAME: &CStr = c"bearsearch-read-only";
 /// The SQLite error code of a refused registration, for instance for want of memory.
 pub fn register() -> Result<&'static CStr, c_int> {
     static OUTCOME: OnceLock<c_int> = OnceLock::new();
-    match *OUTCOME.get_or_init(register_once) {
-        ffi::SQLITE_OK => Ok(NAME),
-        code => Err(code),
-    }
-}
-
-fn register_once() -> c_int {
-    // SAFETY: a null name asks for the default layer. SQLite keeps registered layers for the life of the process, and
-    // the default one is static data, so the pointer, if not null, stays valid. Copying the struct copies function
-    // pointers that take the layer they are called on as an argument; of these, `xOpen` alone reads `pAppData`, which
-    // is why it is forwarded with the original layer, and `pAppData` of ours is free to hold that.
+    // SAFETY: `open` and `delete` below are as `sqlite3_vfs` wants them, and files are the default layer's.
     unsafe {
-        let original = ffi::sqlite3_vfs_find(std::ptr::null());
-        if original.is_null() {
-            return ffi::SQLITE_ERROR;
-        }
-        let mut layer = *original;
-        layer.pNext = std::ptr::null_mut();
-        layer.zName = NAME.as_ptr();
-        layer.pAppData = original.cast();
-        layer.xOpen = Some(open);
-        layer.xDelete = Some(delete);
-        ffi::sqlite3_vfs_register(Box::leak(Box::new(layer)), 0)
+        super::register_layer(NAME, &OUTCOME, |layer| {
+            layer.xOpen = Some(open);
+            layer.xDelete = Some(delete);
+        })
     }
 }
 
@@ -56,7 +39,7 @@ unsafe extern "C" fn open(
     flags: c_int,
     opened: *mut c_int,
 ) -> c_int {
-    // SAFETY: `layer` is the struct leaked by `register_once`, whose `pAppData` is the original layer. The other
+    // SAFETY: `layer` is the struct that `register_layer` leaked, whose `pAppData` is the original layer. The other
     // arguments are passed on as they came; only bits of `flags` change.
     unsafe {
         let original: *mut ffi::sqlite3_vfs = (*layer).pAppData.cast();

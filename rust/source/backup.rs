@@ -20,12 +20,6 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Marks of another layout of these bytes must differ.
 const MARK_VERSION: u8 = 1;
 
-/// Whether a file of this name is a backup.
-pub fn is_backup(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("bearbk") || ending.eq_ignore_ascii_case("bear2bk"))
-}
-
 /// A backup.
 pub struct BackupSource {
     path: PathBuf,

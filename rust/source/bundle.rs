@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::markup::{self, Dialect};
+use super::parsed::Parsed;
 use super::tags::Exclusion;
-use super::{Attachment, ChangeMark, Document, front_matter, title};
+use super::{ChangeMark, Document, front_matter, title};
 
 /// Ending of a bundle's folder, compared without case.
 const ENDING: &str = ".textbundle";
@@ -102,40 +103,23 @@ pub fn document(
         return None;
     }
     let dialect = if info.from_bear { Dialect::Bear } else { Dialect::Plain };
-    let body = front_matter::end(&text);
-    let front = front_matter::read(&text);
-    let mut markup = markup::read(&text, body, dialect);
-    let mut tags = front.tags;
-    markup.tags.into_iter().for_each(|tag| super::tags::add(&mut tags, tag));
-    if tags.iter().any(|tag| exclusion.covers(tag)) {
+    let mut parsed = Parsed::read(&text, dialect);
+    if parsed.tags.iter().any(|tag| exclusion.covers(tag)) {
         return None;
     }
     let from_text = || match dialect {
         Dialect::Bear => Some(title::from_first_line(&text)).filter(|title| !title.is_empty()),
         _ => title::from_heading(&text),
     };
-    let title = front.title.or_else(from_text).unwrap_or_else(|| title::tidy(name));
-    let mut links = markup::links_in_front_matter(&text[..body]);
-    links.append(&mut markup.links);
-    let mut properties = front.properties;
-    properties.append(&mut markup.properties);
+    let title = parsed.title.take().or_else(from_text).unwrap_or_else(|| title::tidy(name));
+    let document = parsed.into_document(id, mark, title, text);
     let mut document = Document {
-        id: id.to_owned(),
-        mark,
-        title,
-        text,
-        tags,
-        aliases: front.aliases,
-        properties,
-        links,
-        tasks: markup.tasks,
-        attachments: markup.files.into_iter().map(|name| Attachment { name, text: String::new() }).collect(),
-        created_at_ms: info.created_at_ms.or(front.created_at_ms),
-        updated_at_ms: info.updated_at_ms.or(front.updated_at_ms),
+        created_at_ms: info.created_at_ms.or(document.created_at_ms),
+        updated_at_ms: info.updated_at_ms.or(document.updated_at_ms),
         archived: info.archived,
         pinned: info.pinned,
         locked: info.encrypted,
-        url: None,
+        ..document
     };
     if info.encrypted {
         // Of a locked note nothing but title and tags is told.

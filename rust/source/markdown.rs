@@ -16,12 +16,11 @@ use ignore::gitignore::Gitignore;
 
 use self::file::{Jail, Patience};
 use super::bundle::{self, Info};
-use super::markup::{self, Dialect};
+use super::markup::Dialect;
+use super::parsed::Parsed;
 use super::stamp::unix_ns;
 use super::tags::Exclusion;
-use super::{
-    Attachment, Batch, Document, Listing, Skipped, Source, SourceOptions, decode, front_matter, percent, title,
-};
+use super::{Batch, Document, Listing, Skipped, Source, SourceOptions, decode, percent, title};
 use crate::error::{Error, Result};
 
 /// What errors call this kind of source.
@@ -78,45 +77,25 @@ impl MarkdownSource {
             read => read?,
         };
         let text = decode::text(bytes);
-        let body = front_matter::end(&text);
-        let mut front = front_matter::read(&text);
-        let mut markup = markup::read(&text, body, self.dialect);
-        if self.dialect == Dialect::Logseq {
-            front.add_page(&markup.properties[..markup.page_properties]);
-            front.aliases.extend(graph::journal_name(id));
-        }
-        let mut tags = front.tags;
-        markup.tags.into_iter().for_each(|tag| super::tags::add(&mut tags, tag));
-        if tags.iter().any(|tag| self.exclusion.covers(tag)) {
+        let mut parsed = Parsed::read(&text, self.dialect);
+        if parsed.tags.iter().any(|tag| self.exclusion.covers(tag)) {
             return Ok(None);
         }
-        let title = front.title.unwrap_or_else(|| match self.dialect {
+        if self.dialect == Dialect::Logseq {
+            parsed.aliases.extend(graph::journal_name(id));
+        }
+        let title = parsed.title.take().unwrap_or_else(|| match self.dialect {
             // A page of Logseq is called as its file; headings are blocks like others.
             Dialect::Logseq => graph::page_name(&stem(&path)),
             _ => title::from_heading(&text).unwrap_or_else(|| stem(&path)),
         });
-        let mut links = markup::links_in_front_matter(&text[..body]);
-        links.append(&mut markup.links);
-        let mut properties = front.properties;
-        properties.append(&mut markup.properties);
         let (created_at_ms, updated_at_ms) = dates(&metadata);
+        let document = parsed.into_document(id, mark, title, text);
         Ok(Some(Document {
-            id: id.to_owned(),
-            mark,
-            title,
-            text,
-            tags,
-            aliases: front.aliases,
-            properties,
-            links,
-            tasks: markup.tasks,
-            attachments: markup.files.into_iter().map(|name| Attachment { name, text: String::new() }).collect(),
-            created_at_ms: front.created_at_ms.or(created_at_ms),
-            updated_at_ms: front.updated_at_ms.or(updated_at_ms),
-            archived: false,
-            pinned: false,
-            locked: false,
+            created_at_ms: document.created_at_ms.or(created_at_ms),
+            updated_at_ms: document.updated_at_ms.or(updated_at_ms),
             url: Some(self.url(id, &path)),
+            ..document
         }))
     }
 

@@ -13,6 +13,7 @@ mod decode;
 mod front_matter;
 mod gate;
 pub mod markup;
+mod parsed;
 pub(crate) mod percent;
 pub(crate) mod stamp;
 pub mod tags;
