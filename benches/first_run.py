@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bearsearch
+from bearsearch.eval.metrics import ndcg_at_k
 
 GENERATOR = Path(__file__).parents[1] / "tests" / "make_bear_db.py"
 CUT = 10
@@ -36,7 +37,7 @@ class Question:
 
     query: str
     kind: str
-    relevant: frozenset[str]
+    gains: dict[str, int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,7 +108,7 @@ def make_library(notes: Path, library: Path) -> dict[str, str]:
 
 def read_questions(path: Path, ids: dict[str, str]) -> list[Question]:
     lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    return [Question(one["query"], one["kind"], frozenset(ids[note] for note in one["relevant"])) for one in lines]
+    return [Question(one["query"], one["kind"], {ids[note]: 1 for note in one["relevant"]}) for one in lines]
 
 
 def answer_all(index: bearsearch.Index, questions: Sequence[Question]) -> None:
@@ -120,7 +121,7 @@ def answer_all(index: bearsearch.Index, questions: Sequence[Question]) -> None:
             started = time.perf_counter()
             hits = index.search(question.query, mode=mode, limit=CUT).hits
             times.append((time.perf_counter() - started) * 1000)
-            gains[question.kind].append(ndcg([hit.id for hit in hits], question.relevant))
+            gains[question.kind].append(ndcg_at_k([hit.id for hit in hits], question.gains, k=CUT))
         everything = [gain for kind in kinds for gain in gains[kind]]
         means = [f"{statistics.fmean(gains[kind]):.3f}" for kind in kinds]
         times.sort()
@@ -133,11 +134,6 @@ def answer_all(index: bearsearch.Index, questions: Sequence[Question]) -> None:
     texts = [question.query for question in questions]
     embedding = [timed(lambda text=text: index.embed_query(text)) for text in texts]
     print(f"\nof which embedding the query: p50 {statistics.median(embedding):.1f} ms")
-
-
-def ndcg(found: Sequence[str], relevant: frozenset[str]) -> float:
-    gain = sum(1 / math.log2(rank + 2) for rank, note in enumerate(found[:CUT]) if note in relevant)
-    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(CUT, len(relevant))))
 
 
 def cold_starts(environment: dict[str, str], library: Path) -> None:

@@ -34,7 +34,7 @@ from bearsearch.errors import (
     UsageError,
 )
 from bearsearch.excerpt import headings, merged, parse_spans, section_spans, widened
-from bearsearch.rows import broken_link, hub, link_hop, moment, summary
+from bearsearch.rows import broken_link, hub, link_hop, moment, summary, summary_fields
 from bearsearch.types import (
     BrokenLinks,
     Check,
@@ -300,6 +300,17 @@ class Index:
             return [_Target("bear", bear, register=register)]
         return []
 
+    def _some_targets(self, *, register: bool = False) -> list[_Target]:
+        """As `_targets`, of which there must be one.
+
+        Raises:
+            SourceNotFoundError: There is no source at all.
+        """
+        targets = self._targets(register=register)
+        if not targets:
+            raise self._no_sources()
+        return targets
+
     def _target_ids(self, targets: Iterable[_Target]) -> list[int]:
         wanted = {(target.kind, target.path) for target in targets}
         return [row["id"] for row in self._engine.sources() if (row["kind"], row["path"]) in wanted]
@@ -446,9 +457,7 @@ class Index:
         register: bool,
         progress: ProgressFunction | None,
     ) -> list[SourceReport]:
-        targets = self._targets(register=register and not dry_run)
-        if not targets:
-            raise self._no_sources()
+        targets = self._some_targets(register=register and not dry_run)
         reports = [
             self._sync_one(target, rebuild=bool(rebuild), dry_run=dry_run, accept_loss=accept_loss, progress=progress)
             for target in targets
@@ -848,9 +857,7 @@ class Index:
             return dataclasses.replace(found, notices=told + found.notices)
 
     def _search(self, queries: list[str], options: _Options, filters: _Filters) -> SearchResult:
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
+        targets = self._some_targets()
         mode = options.mode
         clock = _Clock()
         stale, notices = self._freshen(targets) if options.fresh else (False, [])
@@ -993,11 +1000,7 @@ class Index:
         """
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1 note")
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
-        stale, notices = self._freshen(targets)
-        filters = self._filters(targets, archived=archived)
+        filters, stale, notices = self._fresh_scope(archived=archived)
         found = self._engine.similar(_without_nul(reference), filters, min(limit, UNLIMITED))
         if found is None:
             raise UsageError(f'no note has the id or title "{reference}"; `bearsearch search` shows ids')
@@ -1005,7 +1008,6 @@ class Index:
         if found["reason"]:
             notices.append(found["reason"])
         idle = Leg(ran=False, hits=0, reason="a note was asked for, not words")
-        state = self.status()
         return SearchResult(
             query=found["title"],
             mode="vector",
@@ -1017,7 +1019,12 @@ class Index:
                 "typo": idle,
                 "like": idle,
             },
-            index=IndexState(documents=state.documents, chunks=state.chunks, pending=state.pending, stale=stale),
+            index=IndexState(
+                documents=sum(row["documents"] for row in self._engine.sources()),
+                chunks=self._engine.status()["chunks"],
+                pending=self._pending(),
+                stale=stale,
+            ),
             total=len(hits),
             hits=hits,
             notices=tuple(notices),
@@ -1106,6 +1113,14 @@ class Index:
             "archived": archived,
         }
 
+    def _fresh_scope(
+        self, sources: Sequence[str] = (), *, archived: bool
+    ) -> tuple[_core.FilterOptions, bool, list[str]]:
+        """Brings the text up to date; returns what an answer may be about, whether it may be stale, and why."""
+        targets = self._some_targets()
+        stale, notices = self._freshen(targets)
+        return self._filters(targets, sources=sources, archived=archived), stale, notices
+
     def get(
         self,
         ids: str | Sequence[str],
@@ -1142,11 +1157,7 @@ class Index:
     def _get(
         self, wanted: Sequence[str], spans: Sequence[tuple[int, int]], sections: Sequence[str], neighbours: int
     ) -> GetResult:
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
-        _, notices = self._freshen(targets)
-        options = self._filters(targets, archived=True)
+        options, _, notices = self._fresh_scope(archived=True)
         notes: list[Note] = []
         missing: list[str] = []
         for reference in dict.fromkeys(wanted):
@@ -1191,9 +1202,7 @@ class Index:
         """
         from bearsearch.create import in_bear, in_folder, one_line
 
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
+        targets = self._some_targets()
         self._freshen(targets)
         target, name = self._writable(targets, source)
         started_ms = time.time() * 1000
@@ -1277,11 +1286,7 @@ class Index:
         return dataclasses.replace(found, notices=told + found.notices)
 
     def _list(self, filters: _Filters, *, limit: int, offset: int) -> ListResult:
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
-        _, notices = self._freshen(targets)
-        options = self._filters(targets, sources=filters.sources, archived=filters.archived)
+        options, _, notices = self._fresh_scope(filters.sources, archived=filters.archived)
         options["tags_all"] = list_(filters.tags)
         options["tags_any"] = list_(filters.any_tags)
         options["updated_from_ms"] = _to_ms(filters.after)
@@ -1294,11 +1299,7 @@ class Index:
         return self._whole(self._tags)[0]
 
     def _tags(self) -> tuple[Tag, ...]:
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
-        self._freshen(targets)
-        options = self._filters(targets, archived=False)
+        options, _, _ = self._fresh_scope(archived=False)
         return tuple(Tag(name=name, count=count) for name, count in self._engine.tags(options))
 
     def languages(self, *, sample: int = 40) -> tuple[str, ...]:
@@ -1438,11 +1439,8 @@ class Index:
     ) -> tuple[_core.FilterOptions, list_[str]]:
         if limit < 1:
             raise UsageError(f"limit is {limit}; ask for at least 1")
-        targets = self._targets()
-        if not targets:
-            raise self._no_sources()
-        _, notices = self._freshen(targets)
-        return self._filters(targets, sources=sources, archived=archived), notices
+        options, _, notices = self._fresh_scope(sources, archived=archived)
+        return options, notices
 
     def status(self) -> IndexStatus:
         """What is indexed, what waits, which model and which kernels run. Compares nothing and loads no model."""
@@ -1647,16 +1645,7 @@ def _note(row: _core.NoteDict, span: tuple[int, int] | None) -> Note:
     first, last = span or (1, len(all_lines))
     last = min(last, len(all_lines))
     return Note(
-        id=row["id"],
-        title=row["title"],
-        source=row["source"],
-        url=row["url"],
-        tags=tuple(row["tags"]),
-        created_at=moment(row["created_at_ms"]),
-        updated_at=moment(row["updated_at_ms"]),
-        archived=row["archived"],
-        pinned=row["pinned"],
-        locked=row["locked"],
+        **summary_fields(row),
         text=text if span is None else "\n".join(all_lines[first - 1 : last]),
         lines=(first, last),
         total_lines=len(all_lines),

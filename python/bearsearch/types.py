@@ -232,8 +232,8 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """One note, whole or in part."""
+class NoteSummary:
+    """One note without its text."""
 
     id: str
     title: str
@@ -245,6 +245,12 @@ class Note:
     archived: bool
     pinned: bool
     locked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(NoteSummary):
+    """One note, whole or in part."""
+
     text: str
     """The text, or the asked lines of it; empty for locked notes."""
     lines: tuple[int, int]
@@ -297,22 +303,6 @@ class Examination:
     ok: bool
     """Whether every check is."""
     checks: tuple[Check, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteSummary:
-    """One note without its text."""
-
-    id: str
-    title: str
-    source: str
-    url: str | None
-    tags: tuple[str, ...]
-    created_at: datetime | None
-    updated_at: datetime | None
-    archived: bool
-    pinned: bool
-    locked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

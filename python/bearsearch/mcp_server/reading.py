@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from bearsearch import answer
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.answer import Rendered, budget_of, day, fitted, fitting, reply, visible
 from bearsearch.mcp_server.budget import DEFAULT_TOKENS, MAXIMUM_TOKENS, clipped, shortened
@@ -99,7 +100,7 @@ class Reading:
                 before=day(before),
                 context=context,
                 max_tokens=budget if passages else None,
-                cursor=f"after:{place}" if place else None,
+                cursor=answer.cursor_of(place or None),
                 **filters,
             )
 
@@ -254,7 +255,7 @@ def _clipped(hit: Hit) -> Hit:
 
 def _marked(cursor: str | None, arguments: Mapping[str, Any]) -> str | None:
     """The service's cursor as one of ours; None at the end."""
-    return None if cursor is None else marked_cursor(int(cursor.removeprefix("after:")), arguments)
+    return None if cursor is None else marked_cursor(answer.offset_of(cursor), arguments)
 
 
 def _unexplained(document: dict[str, Any]) -> dict[str, Any]:
