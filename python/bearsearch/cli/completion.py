@@ -27,7 +27,6 @@ def command(options: GlobalOptions, /, shell: str) -> int:
 
     from bearsearch.cli.app import COMPLETION_VARIABLE
 
-    options.format_among("text")
     found = get_completion_class(shell)
     assert found is not None
     program = click.get_current_context().find_root().command
