@@ -10,6 +10,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
+
+from bearsearch.errors import UsageError
 
 __all__ = ["Plan", "parse"]
 
@@ -37,14 +40,23 @@ class Plan:
     vectors: tuple[int, ...] = ()
 
 
+class _Parser(argparse.ArgumentParser):
+    """One sentence for a call without meaning, as every command has it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the call."""
+        raise UsageError(f"{message}. See `bearsearch bench --help`.")
+
+
 def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
-    """Turn command-line arguments into a plan; exits with code 2 and a message where they have no meaning.
+    """Turn command-line arguments into a plan.
 
     The environment variable ``JSON`` stands in for ``--json``, so that ``JSON=path make bench-vector`` works.
+
+    Raises:
+        UsageError: They have no meaning.
     """
-    parser = argparse.ArgumentParser(
-        prog="bearsearch bench", description="Measure speed on this machine, beside peers."
-    )
+    parser = _Parser(prog="bearsearch bench", description="Measure speed on this machine, beside peers.")
     parser.add_argument("section", nargs="*", help=f"what to measure: {', '.join(known_sections)} (default: all)")
     parser.add_argument(
         "--section", dest="more", action="append", default=[], metavar="NAME", help="the same, as an option"
