@@ -609,8 +609,9 @@ class Index:
                     " `bearsearch index --accept-loss` lets them go"
                 )
             if report.skipped:
+                skipped = "1 note" if len(report.skipped) == 1 else f"{len(report.skipped)} notes"
                 notices.append(
-                    f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
+                    f'{skipped} of "{report.source}" could not be read; `bearsearch source list` says which and why'
                 )
         if unreadable and len(unreadable) == len(targets) and not self._holds_any(targets):
             raise SourceError("; ".join(unreadable))
