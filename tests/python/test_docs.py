@@ -54,7 +54,7 @@ def explained(section: str, heading: str) -> set[str]:
 
 
 def fields(value: Any) -> set[str]:
-    return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights"}}
+    return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights", "place"}}
 
 
 def renamed(value: Any) -> set[str]:

@@ -54,7 +54,7 @@ __all__ = [
     "tags",
 ]
 
-LEFT_OUT = frozenset({"notices", "highlights"})
+LEFT_OUT = frozenset({"notices", "highlights", "place"})
 """Fields that no document carries."""
 
 RENAMED = {"from_note": "from", "to_note": "to"}
