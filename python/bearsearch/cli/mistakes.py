@@ -6,8 +6,11 @@ Imported only when there is such a call. That it exits with 2 is decided by Clic
 import difflib
 import re
 from collections.abc import Sequence
+from typing import cast
 
 import click
+
+from bearsearch.cli.options import Format
 
 __all__ = ["sentence"]
 
@@ -61,11 +64,10 @@ def _options(error: click.NoSuchOption) -> Sequence[str]:
 
 
 def _choices(error: click.BadParameter) -> Sequence[str]:
-    kind = getattr(error.param, "type", None)
-    if not isinstance(kind, click.Choice):
-        return ()
-    offered = getattr(kind, "offered", kind)  # of all formats, those of the command
-    return [str(choice) for choice in offered.choices]
+    kind = None if error.param is None else error.param.type
+    if isinstance(kind, Format):
+        return kind.offered
+    return list(cast("click.Choice[str]", kind).choices) if isinstance(kind, click.Choice) else ()
 
 
 def _named(error: click.BadParameter) -> str:

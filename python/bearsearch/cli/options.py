@@ -26,6 +26,7 @@ __all__ = [
     "GRAPH_FORMATS",
     "LIST_FORMATS",
     "Command",
+    "Format",
     "GlobalOptions",
     "Group",
     "global_options",
@@ -206,7 +207,7 @@ class Command(_WithExample):
             if parameter.name != "output_format" or not isinstance(parameter, click.Option):
                 continue
             if isinstance(parameter.type, click.Choice):  # --format; the other is --json
-                parameter.type = _Format(FORMATS + GRAPH_FORMATS, offered=formats)
+                parameter.type = Format(FORMATS + GRAPH_FORMATS, offered=formats)
                 parameter.hidden = len(formats) == 1
             else:
                 parameter.hidden = "json" not in formats
@@ -219,20 +220,22 @@ class Command(_WithExample):
         return super().invoke(ctx)
 
 
-class _Format(click.Choice[str]):
+class Format(click.Choice[str]):
     """The formats that there are, of which help and completion offer those of one command."""
 
     def __init__(self, choices: tuple[str, ...], *, offered: tuple[str, ...]) -> None:
         super().__init__(choices)
-        self.offered = click.Choice(offered)
+        self.offered = offered
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        return self.offered.get_metavar(param, ctx)
+        """The offered ones, as help shows them."""
+        return click.Choice(self.offered).get_metavar(param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem[str]]":
-        return self.offered.shell_complete(ctx, param, incomplete)
+        """The offered ones that begin as typed."""
+        return click.Choice(self.offered).shell_complete(ctx, param, incomplete)
 
 
 class Group(_WithExample, click.Group):
