@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::{
     chunk::ChunkPolicy,
@@ -95,8 +95,6 @@ struct Difference {
     gone: Vec<i64>,
     /// Row ids of hidden documents that are listed again as they were.
     back: Vec<i64>,
-    /// All listed ids.
-    listed: HashSet<String>,
 }
 
 /// Brings the index up to date with one source and says what it did.
@@ -175,14 +173,14 @@ pub fn sync_with(
             documents::rechunk_all(tx, &policy)?;
         }
         tx.execute("UPDATE sources SET wishes = ?2 WHERE id = ?1", params![source_id, wishes])?;
-        set_hidden(tx, &difference.back, None)?;
+        documents::set_hidden(tx, &difference.back, None)?;
         if loss {
-            set_hidden(tx, &difference.gone, Some(now_ms()))?;
+            documents::set_hidden(tx, &difference.gone, Some(now_ms()))?;
         } else {
             documents::purge(tx, &difference.gone)?;
         }
         purge_hidden(tx, source_id, options.accept_loss)?;
-        left_out::forget(tx, source_id, &difference.listed)?;
+        left_out::forget(tx, source_id, listing.entries.iter().map(|entry| entry.id.as_str()))?;
         if difference.wanted.is_empty() {
             finish(tx, source_id, gate.as_deref(), true)?;
         }
@@ -270,46 +268,76 @@ fn failed(
 }
 
 fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Result<Difference> {
-    let (mut stored, left_out) = match known {
-        Some(row) => store.read(|conn| Ok((stored_marks(conn, row.id)?, left_out::marks(conn, row.id)?)))?,
-        None => Default::default(),
-    };
     let mut difference = Difference::default();
-    for entry in &listing.entries {
-        let known = stored.remove(&entry.id);
-        let still_out =
-            || !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
-        match known {
-            Some(row) if *row.mark == *entry.mark.0 => difference.back.extend(row.hidden.then_some(row.id)),
-            known if !still_out() => {
-                difference.changed += usize::from(known.is_some());
-                difference.wanted.push(entry.clone());
-            }
-            _ => {}
-        }
-    }
+    let Some(known) = known else {
+        difference.wanted.clone_from(&listing.entries);
+        return Ok(difference);
+    };
+    // The index gives its documents in the order of their ids, so both are walked side by side.
+    let mut by_id: Vec<(u64, &Entry)> = listing.entries.iter().map(|entry| (first_bytes(&entry.id), entry)).collect();
+    by_id.sort_unstable_by(|(first_a, a), (first_b, b)| first_a.cmp(first_b).then_with(|| a.id.cmp(&b.id)));
+    // What is not known to be as it was.
+    let mut unsettled: HashMap<&str, bool> = HashMap::new();
     // A note whose text is elsewhere just now stays as the index has it.
-    for id in &listing.kept {
-        if let Some(row) = stored.remove(id).filter(|row| row.hidden) {
-            difference.back.push(row.id);
+    let kept: HashSet<&str> = listing.kept.iter().map(String::as_str).collect();
+    store.read(|conn| {
+        let left_out = left_out::marks(conn, known.id)?;
+        let left_out = |entry: &Entry| {
+            !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0)
+        };
+        let mut at = 0;
+        let mut statement = conn.prepare_cached(STORED_MARKS)?;
+        let mut rows = statement.query([known.id])?;
+        while let Some(row) = rows.next()? {
+            let (stored, id) = (row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, row.get(1)?);
+            let hidden = || row.get::<_, bool>(3);
+            while let Some((_, entry)) = by_id.get(at).filter(|(_, entry)| entry.id.as_str() < stored) {
+                if !left_out(entry) {
+                    unsettled.insert(&entry.id, false);
+                }
+                at += 1;
+            }
+            match by_id.get(at).filter(|(_, entry)| entry.id == stored) {
+                Some((_, entry)) => {
+                    if row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)? == &*entry.mark.0 {
+                        difference.back.extend(hidden()?.then_some(id));
+                    } else if !left_out(entry) {
+                        unsettled.insert(&entry.id, true);
+                    }
+                    at += 1;
+                }
+                None if kept.contains(stored) => difference.back.extend(hidden()?.then_some(id)),
+                None if !hidden()? => difference.gone.push(id),
+                None => {}
+            }
         }
-    }
-    difference.listed = listing.entries.iter().map(|entry| entry.id.clone()).collect();
-    difference.gone = stored.into_values().filter(|row| !row.hidden).map(|row| row.id).collect();
+        let unseen = by_id[at..].iter().map(|(_, entry)| *entry).filter(|entry| !left_out(entry));
+        unsettled.extend(unseen.map(|entry| (entry.id.as_str(), false)));
+        Ok(())
+    })?;
+    difference.changed = unsettled.values().filter(|changed| **changed).count();
+    // In the source's own order, which keeps together what its owner does.
+    let is_unsettled = |entry: &&Entry| !unsettled.is_empty() && unsettled.contains_key(entry.id.as_str());
+    difference.wanted = listing.entries.iter().filter(is_unsettled).cloned().collect();
     difference.gone.sort_unstable();
     Ok(difference)
 }
+
+/// The first eight bytes as a number that sorts as they do: most ids differ there, and need not be looked up to be compared.
+fn first_bytes(id: &str) -> u64 {
+    let mut first = [0; 8];
+    first.iter_mut().zip(id.as_bytes()).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(first)
+}
+
+/// Answered from an index alone, in its order.
+const STORED_MARKS: &str =
+    "SELECT external_id, id, mark, hidden_at_ms IS NOT NULL FROM documents WHERE source_id = ?1 ORDER BY external_id";
 
 /// Whether so much vanished that a mishap is more likely than a wish: a library that was moved, a disk that is not there.
 fn is_mass_loss(difference: &Difference, listed: usize) -> bool {
     let gone = difference.gone.len();
     gone >= MASS_LOSS && gone > (listed - difference.wanted.len() + difference.changed + gone) / 2
-}
-
-fn set_hidden(tx: &Transaction<'_>, ids: &[i64], at_ms: Option<i64>) -> Result<()> {
-    let mut statement = tx.prepare_cached("UPDATE documents SET hidden_at_ms = ?2 WHERE id = ?1")?;
-    ids.iter().try_for_each(|id| statement.execute(params![id, at_ms]).map(drop))?;
-    Ok(())
 }
 
 /// Purges what has been hidden for long enough, or all of it.
@@ -379,7 +407,8 @@ fn write_documents(
             left_out.extend(left);
             let late = job.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if bytes >= commit_bytes || late {
-                write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
+                let batch = |tx: &Transaction<'_>| write_batch(tx, job.source_id, &mut prepared, &mut left_out);
+                store.write(batch).map_err(Stopped::Index)?;
                 bytes = 0;
                 progress(done, total).map_err(Stopped::Index)?;
             }
@@ -388,22 +417,24 @@ fn write_documents(
                 break;
             }
         }
-        let complete = written.remaining == 0;
-        write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
-        store.write(|tx| finish(tx, job.source_id, job.gate, complete)).map_err(Stopped::Index)?;
+        let last = |tx: &Transaction<'_>| {
+            write_batch(tx, job.source_id, &mut prepared, &mut left_out)?;
+            finish(tx, job.source_id, job.gate, written.remaining == 0)
+        };
+        store.write(last).map_err(Stopped::Index)?;
         progress(total - written.remaining, total).map_err(Stopped::Index)?;
         Ok(written)
     })
 }
 
-fn write_batch(store: &Store, source_id: i64, prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>) -> Result<()> {
-    if prepared.is_empty() && left_out.is_empty() {
-        return Ok(());
-    }
-    store.write(|tx| {
-        prepared.drain(..).try_for_each(|document| documents::store(tx, source_id, document))?;
-        left_out.drain(..).try_for_each(|left| left_out::leave_out(tx, source_id, &left))
-    })
+fn write_batch(
+    tx: &Transaction<'_>,
+    source_id: i64,
+    prepared: &mut Vec<Prepared>,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<()> {
+    prepared.drain(..).try_for_each(|document| documents::store(tx, source_id, document))?;
+    left_out.drain(..).try_for_each(|left| left_out::leave_out(tx, source_id, &left))
 }
 
 fn read_batch(
@@ -438,43 +469,16 @@ fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, St
     Ok((policy, word, differs))
 }
 
-/// The last write of a sync: what the source looked like, and the counts that every answer quotes.
+/// Notes that a source was read, and what it looked like if that was to its end.
 fn finish(tx: &Transaction<'_>, source_id: i64, gate: Option<&[u8]>, complete: bool) -> Result<()> {
+    let read_at_ms = complete.then(now_ms);
     tx.execute(
-        "UPDATE sources SET error = NULL, gate = ?2,
-         documents = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL),
-         archived = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND archived),
-         locked = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND locked),
-         hidden = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NOT NULL)
-         WHERE id = ?1",
-        params![source_id, gate.filter(|_| complete)],
+        "UPDATE sources SET error = NULL, gate = ?2, last_sync_at_ms = coalesce(?3, last_sync_at_ms) WHERE id = ?1",
+        params![source_id, gate.filter(|_| complete), read_at_ms],
     )?;
-    let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-    set_meta(tx, "chunks", count("SELECT count(*) FROM chunks")?)?;
-    if complete {
-        tx.execute("UPDATE sources SET last_sync_at_ms = ?2 WHERE id = ?1", params![source_id, now_ms()])?;
-        set_meta(tx, "last_full_index_at_ms", now_ms())?;
-    }
-    Ok(())
+    read_at_ms.map_or(Ok(()), |at_ms| set_meta(tx, "last_full_index_at_ms", at_ms))
 }
 
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(0))
-}
-
-/// A document as the comparison knows it.
-struct Stored {
-    id: i64,
-    mark: Box<[u8]>,
-    hidden: bool,
-}
-
-fn stored_marks(conn: &Connection, source_id: i64) -> Result<HashMap<String, Stored>> {
-    let mut statement = conn
-        .prepare_cached("SELECT external_id, id, mark, hidden_at_ms IS NOT NULL FROM documents WHERE source_id = ?1")?;
-    let rows = statement.query_map([source_id], |row| {
-        let mark = row.get_ref(2)?.as_blob()?.to_vec().into_boxed_slice();
-        Ok((row.get(0)?, Stored { id: row.get(1)?, mark, hidden: row.get(3)? }))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
