@@ -2,10 +2,11 @@
 //!
 //! Which documents are stored or removed is decided in `sync`; vectors follow texts in `embeddings`.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use crate::{
     chunk::{self, Chunk, ChunkPolicy},
+    counts::{self, Counted},
     embeddings,
     error::Result,
     fulltext, lexicon, links,
@@ -58,13 +59,16 @@ fn hashed_chunks(title: &str, text: &str, policy: &ChunkPolicy) -> Vec<(Chunk, [
 pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result<()> {
     lexicon::advance(tx)?;
     let Prepared { document, content_hash, chunks } = prepared;
-    let stored: Option<(i64, Vec<u8>)> = tx
-        .prepare_cached("SELECT id, content_hash FROM documents WHERE source_id = ?1 AND external_id = ?2")?
-        .query_row(params![source_id, document.id], |row| Ok((row.get(0)?, row.get(1)?)))
+    let stored: Option<(i64, Vec<u8>, Counted)> = tx
+        .prepare_cached(
+            "SELECT archived, locked, hidden_at_ms IS NOT NULL, id, content_hash FROM documents
+             WHERE source_id = ?1 AND external_id = ?2",
+        )?
+        .query_row(params![source_id, document.id], |row| Ok((row.get(3)?, row.get(4)?, counted(row)?)))
         .optional()?;
     let folded_title = fold(&document.title);
     let id = match &stored {
-        Some((id, _)) => *id,
+        Some((id, ..)) => *id,
         None => {
             tx.prepare_cached(
                 "INSERT INTO documents (source_id, external_id, mark, content_hash, title, folded_title, archived, pinned, locked)
@@ -76,7 +80,7 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     };
     tx.prepare_cached("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2")?
         .execute(params![source_id, id_hash(&document.id)])?;
-    let same_content = stored.as_ref().is_some_and(|(_, hash)| hash.as_slice() == content_hash);
+    let same_content = stored.as_ref().is_some_and(|(_, hash, _)| hash.as_slice() == content_hash);
     let mut freed = Vec::new();
     if !same_content && stored.is_some() {
         // An ordinary edit leaves its old words to FTS5's next merge. A text that went away altogether, as when a note is
@@ -108,6 +112,8 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
         document.tasks.open,
         document.tasks.done
     ])?;
+    let now = Counted { archived: document.archived, locked: document.locked, hidden: false };
+    counts::document(tx, source_id, stored.as_ref().map(|(.., before)| *before), Some(now))?;
     said::store(tx, id, &document)?;
     links::store(tx, id, source_id, &document)?;
     if same_content {
@@ -123,7 +129,8 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     tx.prepare_cached(sql)?.execute(params![id, document.text, tags])?;
     store_tags(tx, id, &document.tags)?;
     store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
-    embeddings::prune_texts(tx, &freed)
+    embeddings::prune_texts(tx, &freed)?;
+    if document.text.is_empty() { embeddings::erase_codes(tx) } else { Ok(()) }
 }
 
 fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result<()> {
@@ -176,6 +183,7 @@ fn store_chunks(
         let row = fulltext::Row { id, title: content.title, heading: &chunk.heading, body, tags: content.tags };
         fulltext::insert(tx, &row)?;
     }
+    counts::chunks_came(tx, chunks.len())?;
     let words = measure_without_tokens(content.title).words + measure_without_tokens(content.text).words;
     tx.prepare_cached("UPDATE documents SET first_chunk = ?2, words = ?3 WHERE id = ?1")?.execute(params![
         document_id,
@@ -216,7 +224,8 @@ fn remove_chunks(tx: &Transaction<'_>, document_id: i64) -> Result<Vec<i64>> {
         let row = fulltext::Row { id: row.id, title: &title, heading: &row.heading, body, tags: &tags };
         fulltext::remove(tx, &row)?;
     }
-    tx.prepare_cached("DELETE FROM chunks WHERE document_id = ?1")?.execute([document_id])?;
+    let removed = tx.prepare_cached("DELETE FROM chunks WHERE document_id = ?1")?.execute([document_id])?;
+    counts::chunks_went(tx, removed)?;
     Ok(rows.into_iter().map(|row| row.text_id).collect())
 }
 
@@ -247,7 +256,8 @@ pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
         })
     })?;
     tx.execute("DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)", [])?;
-    embeddings::prune_texts(tx, &freed)
+    embeddings::prune_texts(tx, &freed)?;
+    embeddings::erase_codes(tx)
 }
 
 /// For a rebuild: removes all documents of one source and keeps their texts, whose vectors the new rows will find again.
@@ -267,7 +277,7 @@ pub fn clear_source(tx: &Transaction<'_>, source_id: i64) -> Result<()> {
         fulltext::erasing(tx, ids.len(), |tx| ids.iter().try_for_each(|id| remove_chunks(tx, *id).map(drop)))?;
     } else {
         fulltext::clear(tx)?;
-        tx.execute("DELETE FROM chunks", [])?;
+        counts::chunks_went(tx, tx.execute("DELETE FROM chunks", [])?)?;
     }
     ids.iter().try_for_each(|id| remove_row(tx, *id))
 }
@@ -277,8 +287,35 @@ fn remove_row(tx: &Transaction<'_>, id: i64) -> Result<()> {
     links::forget(tx, id)?;
     tx.prepare_cached("DELETE FROM document_tags WHERE document_id = ?1")?.execute([id])?;
     tx.prepare_cached("DELETE FROM document_texts WHERE document_id = ?1")?.execute([id])?;
+    let (source_id, before) = source_and_state(tx, id)?;
+    counts::document(tx, source_id, Some(before), None)?;
     tx.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;
     Ok(())
+}
+
+/// Hides documents since `at_ms`, or with None shows them again.
+///
+/// # Errors
+/// [`Error::Sqlite`](crate::error::Error::Sqlite).
+pub fn set_hidden(tx: &Transaction<'_>, ids: &[i64], at_ms: Option<i64>) -> Result<()> {
+    let mut statement = tx.prepare_cached("UPDATE documents SET hidden_at_ms = ?2 WHERE id = ?1")?;
+    for id in ids {
+        // Another process may have purged it since it was seen.
+        let Some((source_id, before)) = source_and_state(tx, *id).optional()? else { continue };
+        statement.execute(params![id, at_ms])?;
+        counts::document(tx, source_id, Some(before), Some(Counted { hidden: at_ms.is_some(), ..before }))?;
+    }
+    Ok(())
+}
+
+fn source_and_state(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<(i64, Counted)> {
+    tx.prepare_cached("SELECT archived, locked, hidden_at_ms IS NOT NULL, source_id FROM documents WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(3)?, counted(row)?)))
+}
+
+/// What counts of a document, from the first three columns.
+fn counted(row: &Row<'_>) -> rusqlite::Result<Counted> {
+    Ok(Counted { archived: row.get(0)?, locked: row.get(1)?, hidden: row.get(2)? })
 }
 
 /// Cuts all stored documents anew, from the stored texts; strings that come out the same keep their vectors.
@@ -293,7 +330,7 @@ pub fn rechunk_all(tx: &Transaction<'_>, policy: &ChunkPolicy) -> Result<()> {
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     fulltext::clear(tx)?;
-    tx.execute("DELETE FROM chunks", [])?;
+    counts::chunks_went(tx, tx.execute("DELETE FROM chunks", [])?)?;
     let ids: Vec<i64> = tx
         .prepare_cached("SELECT id FROM documents")?
         .query_map([], |row| row.get(0))?

@@ -1,7 +1,7 @@
 //! Documents that a source lists and the index holds no row of: unreadable ones, which people are told of, and excluded ones, of
 //! which nothing is kept but the hash of the id.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -68,9 +68,13 @@ pub fn leave_out(tx: &Transaction<'_>, source_id: i64, left: &LeftOut) -> Result
 ///
 /// # Errors
 /// [`Error::Sqlite`](crate::error::Error::Sqlite).
-pub fn forget(tx: &Transaction<'_>, source_id: i64, listed: &HashSet<String>) -> Result<()> {
-    let hashes: HashSet<[u8; 32]> = listed.iter().map(|id| id_hash(id)).collect();
-    for hash in marks(tx, source_id)?.into_keys().filter(|hash| !hashes.contains(hash)) {
+pub fn forget<'a>(tx: &Transaction<'_>, source_id: i64, listed: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut gone = marks(tx, source_id)?;
+    if gone.is_empty() {
+        return Ok(());
+    }
+    listed.for_each(|id| drop(gone.remove(&id_hash(id))));
+    for hash in gone.into_keys() {
         tx.execute("DELETE FROM left_out WHERE source_id = ?1 AND id_hash = ?2", params![source_id, hash])?;
     }
     Ok(())

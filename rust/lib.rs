@@ -7,6 +7,7 @@ pub mod bm25;
 mod carve;
 pub mod chunk;
 pub mod confidence;
+mod counts;
 pub mod despite;
 pub mod documents;
 pub mod embeddings;

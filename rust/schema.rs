@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, Transaction};
 
-use crate::error::Result;
+use crate::{counts, error::Result};
 
 /// Version of the layout below, kept in `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 
 /// The first version whose tables are those of the newest: what cannot be written can be read from here on.
 pub const READABLE_SINCE: i64 = 4;
@@ -38,7 +38,7 @@ CREATE TABLE sources (
     gate BLOB,
     -- Hash of what its owner wanted left out at the last sync.
     wishes BLOB,
-    -- Counts of its documents, kept by each sync, because every answer quotes them.
+    -- Counts of its documents (`counts`), because every answer quotes them.
     documents INTEGER NOT NULL DEFAULT 0,
     archived INTEGER NOT NULL DEFAULT 0,
     locked INTEGER NOT NULL DEFAULT 0,
@@ -46,7 +46,7 @@ CREATE TABLE sources (
     UNIQUE (kind, path)
 );
 
--- Small rows: the freshness check reads all of them. The text lives beside, in document_texts.
+-- Small rows; the text lives beside, in document_texts.
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
     source_id INTEGER NOT NULL REFERENCES sources (id),
@@ -227,6 +227,9 @@ DROP TABLE IF EXISTS trigrams;
 /// From version 4: pages get room for their checksums, which is not SQL's work. Some of that version still have trigrams.
 const FROM_4: &str = "DROP TABLE IF EXISTS trigrams;";
 
+/// What the comparison with a source reads of every document. New in version 6: without it each document was looked up.
+const MARKS: &str = "CREATE INDEX documents_by_mark ON documents (source_id, external_id, mark, hidden_at_ms);";
+
 /// How much FTS5 gathers in memory before it writes a segment, in bytes. The default of one megabyte makes a first index write
 /// and merge dozens of segments.
 const GATHER: &str = "INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);";
@@ -263,6 +266,7 @@ pub fn create(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(TABLES)?;
     tx.execute_batch(WORDS)?;
     tx.execute_batch(GRAPH)?;
+    tx.execute_batch(MARKS)?;
     tx.execute_batch(GATHER)?;
     // Above every number of an index that was at this path before: what programs remember of it by number is then not mistaken
     // for this one's.
@@ -293,6 +297,11 @@ pub fn upgrade(tx: &Transaction<'_>, from: i64) -> Result<bool> {
     }
     if from < 5 {
         tx.execute_batch(FROM_4)?;
+    }
+    if from < 6 {
+        tx.execute_batch(MARKS)?;
+        // Until then a sync counted at its end, and one that was interrupted did not.
+        tx.execute_batch(counts::RECOUNT)?;
     }
     tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     Ok(from < 2)

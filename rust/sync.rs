@@ -1,7 +1,9 @@
 //! From sources to the index: what changed, what vanished, and in which order it is written.
 //!
 //! Text only: embeddings are added later by whoever has a model (`embeddings`). Sources are never written. A document's rows are
-//! `documents`' work, the sources' own rows `registry`'s.
+//! `documents`' work, the sources' own rows `registry`'s, what differs is found in `difference`.
+
+mod difference;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,11 +12,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 
+use self::difference::{Difference, Stored};
 use crate::{
     chunk::ChunkPolicy,
-    documents::{self, CHUNK_POLICY, Prepared, id_hash},
+    documents::{self, CHUNK_POLICY, Prepared},
     error::{Error, Result},
     left_out::{self, LeftOut},
     registry::{self, SourceRow, SourceSpec},
@@ -84,21 +87,6 @@ pub struct SourceReport {
 /// Called with the documents done and their total; an error ends the sync between two transactions.
 pub type Progress<'a> = &'a mut (dyn FnMut(usize, usize) -> Result<()> + Send);
 
-/// How a source and the index differ.
-#[derive(Debug, Default)]
-struct Difference {
-    /// Listed documents that are new or changed.
-    wanted: Vec<Entry>,
-    /// How many of them the index holds in an older state.
-    changed: usize,
-    /// Row ids of documents that are not listed any more.
-    gone: Vec<i64>,
-    /// Row ids of hidden documents that are listed again as they were.
-    back: Vec<i64>,
-    /// All listed ids.
-    listed: HashSet<String>,
-}
-
 /// Brings the index up to date with one source and says what it did.
 ///
 /// A source that cannot be read is not an error of the sync: it is reported, and its rows stay as they were.
@@ -143,11 +131,18 @@ pub fn sync_with(
     {
         return Ok(report);
     }
-    let (mut source, listing) = match open(source_options).and_then(list) {
+    // Side by side: one reads the source, the other the index.
+    let (listed, stored) = std::thread::scope(|scope| {
+        let compared = known.as_ref().filter(|_| !options.rebuild);
+        let stored = scope.spawn(move || compared.map(|row| store.read(|conn| Stored::load(conn, row.id))).transpose());
+        let listed = open(source_options).and_then(list);
+        (listed, stored.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (mut source, listing) = match listed {
         Ok(listed) => listed,
         Err(error) => return failed(store, known.as_ref(), report, &error, options),
     };
-    let difference = compare(store, known.as_ref().filter(|_| !options.rebuild), &listing)?;
+    let difference = Difference::between(&listing, &stored?.unwrap_or_default());
     report.skipped = listing.skipped;
     report.warnings = listing.warnings;
     report.changed = difference.changed;
@@ -175,14 +170,14 @@ pub fn sync_with(
             documents::rechunk_all(tx, &policy)?;
         }
         tx.execute("UPDATE sources SET wishes = ?2 WHERE id = ?1", params![source_id, wishes])?;
-        set_hidden(tx, &difference.back, None)?;
+        documents::set_hidden(tx, &difference.back, None)?;
         if loss {
-            set_hidden(tx, &difference.gone, Some(now_ms()))?;
+            documents::set_hidden(tx, &difference.gone, Some(now_ms()))?;
         } else {
             documents::purge(tx, &difference.gone)?;
         }
         purge_hidden(tx, source_id, options.accept_loss)?;
-        left_out::forget(tx, source_id, &difference.listed)?;
+        left_out::forget(tx, source_id, listing.entries.iter().map(|entry| entry.id.as_str()))?;
         if difference.wanted.is_empty() {
             finish(tx, source_id, gate.as_deref(), true)?;
         }
@@ -210,12 +205,6 @@ pub fn sync_with(
         Ok(())
     })?;
     Ok(report)
-}
-
-impl Difference {
-    fn is_empty(&self) -> bool {
-        self.wanted.is_empty() && self.gone.is_empty() && self.back.is_empty()
-    }
 }
 
 /// Hash of what the caller wants left out.
@@ -269,47 +258,10 @@ fn failed(
     Ok(report)
 }
 
-fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Result<Difference> {
-    let (mut stored, left_out) = match known {
-        Some(row) => store.read(|conn| Ok((stored_marks(conn, row.id)?, left_out::marks(conn, row.id)?)))?,
-        None => Default::default(),
-    };
-    let mut difference = Difference::default();
-    for entry in &listing.entries {
-        let known = stored.remove(&entry.id);
-        let still_out =
-            || !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0);
-        match known {
-            Some(row) if *row.mark == *entry.mark.0 => difference.back.extend(row.hidden.then_some(row.id)),
-            known if !still_out() => {
-                difference.changed += usize::from(known.is_some());
-                difference.wanted.push(entry.clone());
-            }
-            _ => {}
-        }
-    }
-    // A note whose text is elsewhere just now stays as the index has it.
-    for id in &listing.kept {
-        if let Some(row) = stored.remove(id).filter(|row| row.hidden) {
-            difference.back.push(row.id);
-        }
-    }
-    difference.listed = listing.entries.iter().map(|entry| entry.id.clone()).collect();
-    difference.gone = stored.into_values().filter(|row| !row.hidden).map(|row| row.id).collect();
-    difference.gone.sort_unstable();
-    Ok(difference)
-}
-
 /// Whether so much vanished that a mishap is more likely than a wish: a library that was moved, a disk that is not there.
 fn is_mass_loss(difference: &Difference, listed: usize) -> bool {
     let gone = difference.gone.len();
     gone >= MASS_LOSS && gone > (listed - difference.wanted.len() + difference.changed + gone) / 2
-}
-
-fn set_hidden(tx: &Transaction<'_>, ids: &[i64], at_ms: Option<i64>) -> Result<()> {
-    let mut statement = tx.prepare_cached("UPDATE documents SET hidden_at_ms = ?2 WHERE id = ?1")?;
-    ids.iter().try_for_each(|id| statement.execute(params![id, at_ms]).map(drop))?;
-    Ok(())
 }
 
 /// Purges what has been hidden for long enough, or all of it.
@@ -379,7 +331,8 @@ fn write_documents(
             left_out.extend(left);
             let late = job.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if bytes >= commit_bytes || late {
-                write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
+                let batch = |tx: &Transaction<'_>| write_batch(tx, job.source_id, &mut prepared, &mut left_out);
+                store.write(batch).map_err(Stopped::Index)?;
                 bytes = 0;
                 progress(done, total).map_err(Stopped::Index)?;
             }
@@ -388,22 +341,24 @@ fn write_documents(
                 break;
             }
         }
-        let complete = written.remaining == 0;
-        write_batch(store, job.source_id, &mut prepared, &mut left_out).map_err(Stopped::Index)?;
-        store.write(|tx| finish(tx, job.source_id, job.gate, complete)).map_err(Stopped::Index)?;
+        let last = |tx: &Transaction<'_>| {
+            write_batch(tx, job.source_id, &mut prepared, &mut left_out)?;
+            finish(tx, job.source_id, job.gate, written.remaining == 0)
+        };
+        store.write(last).map_err(Stopped::Index)?;
         progress(total - written.remaining, total).map_err(Stopped::Index)?;
         Ok(written)
     })
 }
 
-fn write_batch(store: &Store, source_id: i64, prepared: &mut Vec<Prepared>, left_out: &mut Vec<LeftOut>) -> Result<()> {
-    if prepared.is_empty() && left_out.is_empty() {
-        return Ok(());
-    }
-    store.write(|tx| {
-        prepared.drain(..).try_for_each(|document| documents::store(tx, source_id, document))?;
-        left_out.drain(..).try_for_each(|left| left_out::leave_out(tx, source_id, &left))
-    })
+fn write_batch(
+    tx: &Transaction<'_>,
+    source_id: i64,
+    prepared: &mut Vec<Prepared>,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<()> {
+    prepared.drain(..).try_for_each(|document| documents::store(tx, source_id, document))?;
+    left_out.drain(..).try_for_each(|left| left_out::leave_out(tx, source_id, &left))
 }
 
 fn read_batch(
@@ -438,43 +393,16 @@ fn chunk_policy(store: &Store, options: &SyncOptions) -> Result<(ChunkPolicy, St
     Ok((policy, word, differs))
 }
 
-/// The last write of a sync: what the source looked like, and the counts that every answer quotes.
+/// Notes that a source was read, and what it looked like if that was to its end.
 fn finish(tx: &Transaction<'_>, source_id: i64, gate: Option<&[u8]>, complete: bool) -> Result<()> {
+    let read_at_ms = complete.then(now_ms);
     tx.execute(
-        "UPDATE sources SET error = NULL, gate = ?2,
-         documents = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL),
-         archived = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND archived),
-         locked = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NULL AND locked),
-         hidden = (SELECT count(*) FROM documents WHERE source_id = ?1 AND hidden_at_ms IS NOT NULL)
-         WHERE id = ?1",
-        params![source_id, gate.filter(|_| complete)],
+        "UPDATE sources SET error = NULL, gate = ?2, last_sync_at_ms = coalesce(?3, last_sync_at_ms) WHERE id = ?1",
+        params![source_id, gate.filter(|_| complete), read_at_ms],
     )?;
-    let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-    set_meta(tx, "chunks", count("SELECT count(*) FROM chunks")?)?;
-    if complete {
-        tx.execute("UPDATE sources SET last_sync_at_ms = ?2 WHERE id = ?1", params![source_id, now_ms()])?;
-        set_meta(tx, "last_full_index_at_ms", now_ms())?;
-    }
-    Ok(())
+    read_at_ms.map_or(Ok(()), |at_ms| set_meta(tx, "last_full_index_at_ms", at_ms))
 }
 
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(0))
-}
-
-/// A document as the comparison knows it.
-struct Stored {
-    id: i64,
-    mark: Box<[u8]>,
-    hidden: bool,
-}
-
-fn stored_marks(conn: &Connection, source_id: i64) -> Result<HashMap<String, Stored>> {
-    let mut statement = conn
-        .prepare_cached("SELECT external_id, id, mark, hidden_at_ms IS NOT NULL FROM documents WHERE source_id = ?1")?;
-    let rows = statement.query_map([source_id], |row| {
-        let mark = row.get_ref(2)?.as_blob()?.to_vec().into_boxed_slice();
-        Ok((row.get(0)?, Stored { id: row.get(1)?, mark, hidden: row.get(3)? }))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -270,6 +270,35 @@ fn a_wish_to_leave_most_out_is_done_at_once() {
 }
 
 #[test]
+fn counts_are_those_of_the_rows_wherever_a_sync_is_stopped() {
+    let library = Library::new(&[]);
+    let counts = || {
+        let counted = "SELECT documents, (SELECT value FROM meta WHERE key = 'chunks') FROM sources";
+        let rows = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)";
+        let pair = |conn: &rusqlite::Connection, sql| conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        library.store.read(|conn| Ok::<[(i64, i64); 2], _>([pair(conn, counted)?, pair(conn, rows)?])).unwrap()
+    };
+    for round in 0..2 {
+        let text = format!("\n\nround {round} {}", "harbour ".repeat(1000));
+        (0..300).for_each(|number| library.write(&format!("{number}.md"), &format!("# {number}{text}")));
+        if round == 1 {
+            (0..100).for_each(|number| fs::remove_file(library.vault().join(format!("{number}.md"))).unwrap());
+        }
+        let spec = SourceSpec { kind: SourceKind::Markdown, path: library.vault(), name: None, register: true };
+        let options = SyncOptions { budget: Some(std::time::Duration::from_secs(3600)), ..SyncOptions::default() };
+        let stopped = sync::sync(&library.store, &spec, &options, &mut |done, _| {
+            if done > 0 { Err(Error::Usage("stopped".to_owned())) } else { Ok(()) }
+        });
+        assert!(stopped.is_err());
+        let [counted, rows] = counts();
+        assert!(counted == rows && rows.0 > 0, "round {round}: {counted:?} counted, {rows:?} there");
+        library.sync();
+        let [counted, rows] = counts();
+        assert_eq!((counted, rows.0), (rows, 300 - 100 * round));
+    }
+}
+
+#[test]
 fn a_sync_with_a_budget_stops_in_time_and_the_next_one_goes_on() {
     let names: Vec<String> = (0..300).map(|number| format!("n{number}.md")).collect();
     let library = Library::new(&[]);

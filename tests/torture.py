@@ -106,8 +106,12 @@ def answers(index: Index) -> list[object]:
         found.append(sorted((-round(hit.score, 6), hit.id, hit.lines, hit.snippet) for hit in hits))
     found.append([(note.id, note.tags) for note in sorted(index.list(limit=10_000).notes, key=lambda note: note.id)])
     found.append([(tag.name, tag.count) for tag in index.tags()])
-    live = next(model for model in index._engine.models() if model["live"])
-    vectors = index._engine.sample(live["id"], 10**6)
+    # Counts are kept by every write, not taken at its end.
+    engine = index._engine
+    sources = [[row[count] for count in ("documents", "archived", "locked", "hidden")] for row in engine.sources()]
+    found.append((sources, engine.status()["chunks"]))
+    live = next(model for model in engine.models() if model["live"])
+    vectors = engine.sample(live["id"], 10**6)
     digest = hashlib.sha256()
     for text, vector in sorted(vectors):
         digest.update(text.encode() + np.asarray(vector, np.float32).tobytes())
@@ -182,6 +186,7 @@ class Stage:
         data = bytearray(self.full.read_bytes())
         data[8192 * 7 : 8192 * 8] = bytes(8192)
         self.damaged.write_bytes(data)
+        self.damaged.chmod(0o600)
 
     def show(self, edition: int) -> None:
         """Makes the vault this edition. The path stays the same, as it does for a person."""
@@ -227,7 +232,8 @@ class Stage:
             shutil.copy(self.damaged, path)
             self.show(1)
             return lambda: self.finish(path), 1
-        shutil.copy(SCHEMAS / f"index-schema-{rng.randrange(1, 5)}.sqlite", path)
+        shutil.copy(SCHEMAS / f"index-schema-{rng.randrange(1, 6)}.sqlite", path)
+        path.chmod(0o600)
         return lambda: self.migrate(path), 0
 
     def finish(self, path: Path) -> list[object]:
@@ -250,6 +256,8 @@ class Stage:
 
     def verify(self, path: Path, edition: int) -> list[object]:
         """What a person meets after the kill, and what a finished index then answers."""
+        modes = {each.name: oct(each.stat().st_mode & 0o777) for each in path.parent.glob("index*")}
+        assert set(modes.values()) <= {"0o600"}, modes
         if edition == 0:
             with Index(path, semantic=False) as index:
                 index._engine.check()

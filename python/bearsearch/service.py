@@ -230,6 +230,7 @@ class Index:
         self._reranker: Reranker | None = None
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
+        self._looked_with_leave = False
 
     def __enter__(self) -> Self:
         return self
@@ -656,8 +657,10 @@ class Index:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
         from bearsearch.embedding import find_model
 
-        if self._choice is None or (allow_download and not self._choice.available):
+        # Without leave a damaged download passes for one that is there: its files are read when the model is loaded.
+        if self._choice is None or (allow_download and not self._looked_with_leave):
             live = self._live_model()
+            self._looked_with_leave = allow_download
             self._choice = find_model(
                 self.settings,
                 allow_download=allow_download,

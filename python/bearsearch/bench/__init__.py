@@ -42,6 +42,15 @@ def _text(plan: Plan) -> Iterator[Measured]:
     return text(plan)
 
 
+def _embedding(name: str) -> Callable[[Plan], Iterator[Measured]]:
+    def measured(plan: Plan) -> Iterator[Measured]:
+        from bearsearch.bench import embedding
+
+        return getattr(embedding, name)(plan)
+
+    return measured
+
+
 def _vaults(plan: Plan) -> Iterator[Measured]:
     from bearsearch.bench import vaults
 
@@ -53,6 +62,8 @@ SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
     "freshness": _engine("freshness"),
     "search": _engine("search"),
     "startup": _engine("startup"),
+    "background": _embedding("background"),
+    "memory": _embedding("memory"),
     "text": _text,
     "vaults": _vaults,
     "vector": _vector,

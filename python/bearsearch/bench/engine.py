@@ -22,7 +22,7 @@ from bearsearch.bench.figures import Figure
 from bearsearch.bench.library import COMMON_WORD, RARE_WORD, make_library
 from bearsearch.bench.plan import Plan
 
-__all__ = ["freshness", "index", "median_ms", "search", "startup"]
+__all__ = ["freshness", "index", "median_ms", "peak_rss_mb", "search", "startup"]
 
 QUICK_NOTES, FULL_NOTES = 2_000, 10_000
 MANY_NOTES = 100_000
@@ -62,7 +62,8 @@ def median_ms(work: Callable[[], object], *, times: int) -> float:
     return statistics.median(taken)
 
 
-def _peak_rss_mb() -> float:
+def peak_rss_mb() -> float:
+    """The most memory that this process has had so far."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -78,7 +79,7 @@ def index(plan: Plan) -> Iterator[Figure]:
         goal = 8.0 if notes == FULL_NOTES else None
         yield Figure(section="index", name=f"first text index, {notes:,} notes", value=seconds, unit="s", goal=goal)
         yield Figure(section="index", name="notes per second", value=notes / seconds, unit="")
-        yield Figure(section="index", name="peak memory of the process", value=_peak_rss_mb(), unit="MB", goal=300)
+        yield Figure(section="index", name="peak memory of the process", value=peak_rss_mb(), unit="MB", goal=300)
         text = library.stat().st_size / 2**20
         size = made.status().index_size_bytes / 2**20
         yield Figure(section="index", name="size of the index by size of the library", value=size / text, unit="x")
