@@ -131,7 +131,14 @@ def test_a_note_without_links_is_exit_code_1_and_a_valid_document(run: Run) -> N
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("Bread", "--broken"), ("Bread", "--depth", "0"), ("Bread", "--depth", "4"), ("Bread", "--limit", "0")],
+    [
+        (),
+        ("Bread", "--broken"),
+        ("--hubs", "--format", "dot"),
+        ("Bread", "--depth", "0"),
+        ("Bread", "--depth", "4"),
+        ("Bread", "--limit", "0"),
+    ],
 )
 def test_a_call_without_meaning_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
     assert run(*arguments).exit_code == 2

@@ -88,6 +88,23 @@ def test_a_short_terminal_gets_rows_of_two_lines_and_a_taller_one_roomier_rows_a
     assert heights == [(1, 1), (2, 1), (1, 1)]
 
 
+def test_a_long_remark_is_readable_on_a_narrow_terminal(home: Path, vault: Path) -> None:
+    with Index(home / "index.sqlite", semantic=False) as index:
+        index.add_source(vault)
+        vault.rename(vault.with_name("moved"))
+        heights: list[int] = []
+
+        async def run() -> None:
+            app = SearchApp(index, query="train", filters=EVERYTHING)
+            async with app.run_test(size=(80, 24)) as pilot:
+                await settle(pilot)
+                assert "there is no Markdown folder" in status(app)
+                heights.append(app.query_one("#status").size.height)
+
+        asyncio.run(run())
+    assert heights[0] > 1
+
+
 def test_before_a_word_is_typed_the_newest_notes_are_shown(index: Index) -> None:
     async def scene(pilot: Pilot[str]) -> None:
         app = pilot.app
