@@ -41,6 +41,7 @@ class Models:
 
     def __init__(self, settings: Settings, *, index_model: Callable[[], str | None], quick: bool) -> None:
         self.embedder: Embedder | None = None
+        """Set once it is loaded."""
         self._settings = settings
         self._index_model = index_model
         self._quick = quick
