@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from bearsearch.config import load_settings
+from bearsearch.config import Settings, load_settings
 from bearsearch.service import embedding, queries, reading, searching, sources, syncing
 from bearsearch.service.arranging import Options
 from bearsearch.service.open_index import OpenIndex
@@ -85,8 +85,7 @@ class Index:
         quick: bool = False,
     ) -> None:
         given = {"index": path, "db": db, "vault": vault, "model": model, "model_path": model_path}
-        self.settings = load_settings({**given, "semantic": semantic})
-        self._open = OpenIndex(self.settings, quick=quick)
+        self._open = OpenIndex(load_settings({**given, "semantic": semantic}), quick=quick)
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +110,15 @@ class Index:
         from bearsearch.service import upkeep
 
         upkeep.start_background(self._open, delay_s=delay_s)
+
+    @property
+    def settings(self) -> Settings:
+        """What the index works with; settings put in their place hold for all later calls."""
+        return self._open.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._open.settings = settings
 
     @property
     def path(self) -> Path:

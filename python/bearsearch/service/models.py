@@ -42,7 +42,7 @@ class Models:
     def __init__(self, settings: Settings, *, index_model: Callable[[], str | None], quick: bool) -> None:
         self.embedder: Embedder | None = None
         """Set once it is loaded."""
-        self._settings = settings
+        self.settings = settings
         self._index_model = index_model
         self._quick = quick
         self._asked_before: dict[str, NDArray[np.float32]] = {}
@@ -65,7 +65,7 @@ class Models:
 
         if self._choice is None or (allow_download and not self._choice.available):
             self._choice = find_model(
-                self._settings,
+                self.settings,
                 allow_download=allow_download,
                 index_model=self._index_model(),
                 on_message=on_message,
@@ -84,7 +84,7 @@ class Models:
         if can_prepare():
             # The package's own file serves as well, only slower.
             with contextlib.suppress(ModelError):
-                prepare(self._settings, on_message=on_message)
+                prepare(self.settings, on_message=on_message)
                 self._choice = None
 
     def load_embedder(
@@ -100,7 +100,7 @@ class Models:
         with self._loading:
             if self.embedder is None:
                 choice = self.find_model(allow_download=allow_download, on_message=on_message)
-                self.embedder = load_embedder(choice, self._settings, quick=self._quick)
+                self.embedder = load_embedder(choice, self.settings, quick=self._quick)
             return self.embedder
 
     def embedded(self, embedder: Embedder, text: str) -> NDArray[np.float32]:
@@ -122,7 +122,7 @@ class Models:
         if self._reranker is None:
             from bearsearch.embedding.rerank import load_reranker
 
-            self._reranker = load_reranker(self._settings)
+            self._reranker = load_reranker(self.settings)
         return self._reranker
 
 

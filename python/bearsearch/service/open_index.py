@@ -24,7 +24,7 @@ class OpenIndex:
     """An index file in use.
 
     Args:
-        settings: As they were when the index was opened; they do not change.
+        settings: What to work with.
         quick: For a process that asks once and ends: the model loads faster and embeds slower.
 
     Raises:
@@ -32,7 +32,6 @@ class OpenIndex:
     """
 
     def __init__(self, settings: Settings, *, quick: bool) -> None:
-        self.settings = settings
         self.models = Models(settings, index_model=self._model_name, quick=quick)
         self.background: Background | None = None
         """Set while a background thread keeps the index up to date."""
@@ -40,6 +39,15 @@ class OpenIndex:
         # A damaged file is reported by the first use, because `sync` can mend it; what nothing can mend, now.
         with contextlib.suppress(IndexCorruptError):
             self.engine  # noqa: B018
+
+    @property
+    def settings(self) -> Settings:
+        """What to work with; kept with the models, which look into them too."""
+        return self.models.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self.models.settings = settings
 
     @property
     def engine(self) -> _core.Index:
