@@ -33,7 +33,7 @@ def create(index: OpenIndex, *, title: str, content: str, tags: Sequence[str], s
     started_ms = time.time() * 1000
     if target.kind == "bear":
         written = in_bear(title=title, content=content, tags=tags)
-        row = _await_note(index, target, written.note_id, one_line(title), started_ms)
+        row = _await_note(index, target, written.note_id, one_line(title), started_ms, wait_s=CREATE_WAIT_S)
     else:
         written = in_folder(target.path, title=title, content=content, tags=tags)
         row = _await_note(index, target, written.note_id, None, started_ms, wait_s=0.0)
@@ -71,7 +71,7 @@ def _await_note(
     title: str | None,
     started_ms: float,
     *,
-    wait_s: float = CREATE_WAIT_S,
+    wait_s: float,
 ) -> _core.NoteDict | None:
     """The new note once its source shows it: the one of that id, or else of that title and not older."""
     until = time.monotonic() + wait_s
