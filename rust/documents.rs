@@ -129,7 +129,8 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     tx.prepare_cached(sql)?.execute(params![id, document.text, tags])?;
     store_tags(tx, id, &document.tags)?;
     store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
-    embeddings::prune_texts(tx, &freed)
+    embeddings::prune_texts(tx, &freed)?;
+    if document.text.is_empty() { embeddings::erase_codes(tx) } else { Ok(()) }
 }
 
 fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result<()> {
@@ -255,7 +256,8 @@ pub fn purge(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
         })
     })?;
     tx.execute("DELETE FROM tags WHERE id NOT IN (SELECT tag_id FROM document_tags)", [])?;
-    embeddings::prune_texts(tx, &freed)
+    embeddings::prune_texts(tx, &freed)?;
+    embeddings::erase_codes(tx)
 }
 
 /// For a rebuild: removes all documents of one source and keeps their texts, whose vectors the new rows will find again.

@@ -329,6 +329,17 @@ pub(crate) fn prune_texts(tx: &Transaction<'_>, ids: &[i64]) -> Result<()> {
     Ok(())
 }
 
+/// Takes removed vectors out of the codes, too. No scan returns them, but a code tells much of its vector, and it would lie in the
+/// file until so many have changed that all are coded. Costs about 2 ms where few changed (100,000 vectors).
+pub(crate) fn erase_codes(tx: &Transaction<'_>) -> Result<()> {
+    for model in models(tx)? {
+        if let Some(codec) = vector::codec(tx, &model)? {
+            vector::quantize(tx, &model, codec)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes all texts that no chunk holds, with their vectors: the end of a rebuild.
 ///
 /// # Errors

@@ -1,7 +1,9 @@
 //! From sources to the index: what changed, what vanished, and in which order it is written.
 //!
 //! Text only: embeddings are added later by whoever has a model (`embeddings`). Sources are never written. A document's rows are
-//! `documents`' work, the sources' own rows `registry`'s.
+//! `documents`' work, the sources' own rows `registry`'s, what differs is found in `difference`.
+
+mod difference;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,9 +14,10 @@ use std::{
 
 use rusqlite::{Transaction, params};
 
+use self::difference::{Difference, Stored};
 use crate::{
     chunk::ChunkPolicy,
-    documents::{self, CHUNK_POLICY, Prepared, id_hash},
+    documents::{self, CHUNK_POLICY, Prepared},
     error::{Error, Result},
     left_out::{self, LeftOut},
     registry::{self, SourceRow, SourceSpec},
@@ -84,19 +87,6 @@ pub struct SourceReport {
 /// Called with the documents done and their total; an error ends the sync between two transactions.
 pub type Progress<'a> = &'a mut (dyn FnMut(usize, usize) -> Result<()> + Send);
 
-/// How a source and the index differ.
-#[derive(Debug, Default)]
-struct Difference {
-    /// Listed documents that are new or changed.
-    wanted: Vec<Entry>,
-    /// How many of them the index holds in an older state.
-    changed: usize,
-    /// Row ids of documents that are not listed any more.
-    gone: Vec<i64>,
-    /// Row ids of hidden documents that are listed again as they were.
-    back: Vec<i64>,
-}
-
 /// Brings the index up to date with one source and says what it did.
 ///
 /// A source that cannot be read is not an error of the sync: it is reported, and its rows stay as they were.
@@ -141,11 +131,18 @@ pub fn sync_with(
     {
         return Ok(report);
     }
-    let (mut source, listing) = match open(source_options).and_then(list) {
+    // Side by side: one reads the source, the other the index.
+    let (listed, stored) = std::thread::scope(|scope| {
+        let compared = known.as_ref().filter(|_| !options.rebuild);
+        let stored = scope.spawn(move || compared.map(|row| store.read(|conn| Stored::load(conn, row.id))).transpose());
+        let listed = open(source_options).and_then(list);
+        (listed, stored.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (mut source, listing) = match listed {
         Ok(listed) => listed,
         Err(error) => return failed(store, known.as_ref(), report, &error, options),
     };
-    let difference = compare(store, known.as_ref().filter(|_| !options.rebuild), &listing)?;
+    let difference = Difference::between(&listing, &stored?.unwrap_or_default());
     report.skipped = listing.skipped;
     report.warnings = listing.warnings;
     report.changed = difference.changed;
@@ -210,12 +207,6 @@ pub fn sync_with(
     Ok(report)
 }
 
-impl Difference {
-    fn is_empty(&self) -> bool {
-        self.wanted.is_empty() && self.gone.is_empty() && self.back.is_empty()
-    }
-}
-
 /// Hash of what the caller wants left out.
 fn wishes(options: &SourceOptions) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new();
@@ -266,73 +257,6 @@ fn failed(
     }
     Ok(report)
 }
-
-fn compare(store: &Store, known: Option<&SourceRow>, listing: &Listing) -> Result<Difference> {
-    let mut difference = Difference::default();
-    let Some(known) = known else {
-        difference.wanted.clone_from(&listing.entries);
-        return Ok(difference);
-    };
-    // The index gives its documents in the order of their ids, so both are walked side by side.
-    let mut by_id: Vec<(u64, &Entry)> = listing.entries.iter().map(|entry| (first_bytes(&entry.id), entry)).collect();
-    by_id.sort_unstable_by(|(first_a, a), (first_b, b)| first_a.cmp(first_b).then_with(|| a.id.cmp(&b.id)));
-    // What is not known to be as it was.
-    let mut unsettled: HashMap<&str, bool> = HashMap::new();
-    // A note whose text is elsewhere just now stays as the index has it.
-    let kept: HashSet<&str> = listing.kept.iter().map(String::as_str).collect();
-    store.read(|conn| {
-        let left_out = left_out::marks(conn, known.id)?;
-        let left_out = |entry: &Entry| {
-            !left_out.is_empty() && left_out.get(&id_hash(&entry.id)).is_some_and(|mark| **mark == *entry.mark.0)
-        };
-        let mut at = 0;
-        let mut statement = conn.prepare_cached(STORED_MARKS)?;
-        let mut rows = statement.query([known.id])?;
-        while let Some(row) = rows.next()? {
-            let (stored, id) = (row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, row.get(1)?);
-            let hidden = || row.get::<_, bool>(3);
-            while let Some((_, entry)) = by_id.get(at).filter(|(_, entry)| entry.id.as_str() < stored) {
-                if !left_out(entry) {
-                    unsettled.insert(&entry.id, false);
-                }
-                at += 1;
-            }
-            match by_id.get(at).filter(|(_, entry)| entry.id == stored) {
-                Some((_, entry)) => {
-                    if row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)? == &*entry.mark.0 {
-                        difference.back.extend(hidden()?.then_some(id));
-                    } else if !left_out(entry) {
-                        unsettled.insert(&entry.id, true);
-                    }
-                    at += 1;
-                }
-                None if kept.contains(stored) => difference.back.extend(hidden()?.then_some(id)),
-                None if !hidden()? => difference.gone.push(id),
-                None => {}
-            }
-        }
-        let unseen = by_id[at..].iter().map(|(_, entry)| *entry).filter(|entry| !left_out(entry));
-        unsettled.extend(unseen.map(|entry| (entry.id.as_str(), false)));
-        Ok(())
-    })?;
-    difference.changed = unsettled.values().filter(|changed| **changed).count();
-    // In the source's own order, which keeps together what its owner does.
-    let is_unsettled = |entry: &&Entry| !unsettled.is_empty() && unsettled.contains_key(entry.id.as_str());
-    difference.wanted = listing.entries.iter().filter(is_unsettled).cloned().collect();
-    difference.gone.sort_unstable();
-    Ok(difference)
-}
-
-/// The first eight bytes as a number that sorts as they do: most ids differ there, and need not be looked up to be compared.
-fn first_bytes(id: &str) -> u64 {
-    let mut first = [0; 8];
-    first.iter_mut().zip(id.as_bytes()).for_each(|(to, from)| *to = *from);
-    u64::from_be_bytes(first)
-}
-
-/// Answered from an index alone, in its order.
-const STORED_MARKS: &str =
-    "SELECT external_id, id, mark, hidden_at_ms IS NOT NULL FROM documents WHERE source_id = ?1 ORDER BY external_id";
 
 /// Whether so much vanished that a mishap is more likely than a wish: a library that was moved, a disk that is not there.
 fn is_mass_loss(difference: &Difference, listed: usize) -> bool {

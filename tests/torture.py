@@ -186,6 +186,7 @@ class Stage:
         data = bytearray(self.full.read_bytes())
         data[8192 * 7 : 8192 * 8] = bytes(8192)
         self.damaged.write_bytes(data)
+        self.damaged.chmod(0o600)
 
     def show(self, edition: int) -> None:
         """Makes the vault this edition. The path stays the same, as it does for a person."""
@@ -232,6 +233,7 @@ class Stage:
             self.show(1)
             return lambda: self.finish(path), 1
         shutil.copy(SCHEMAS / f"index-schema-{rng.randrange(1, 6)}.sqlite", path)
+        path.chmod(0o600)
         return lambda: self.migrate(path), 0
 
     def finish(self, path: Path) -> list[object]:
@@ -254,6 +256,8 @@ class Stage:
 
     def verify(self, path: Path, edition: int) -> list[object]:
         """What a person meets after the kill, and what a finished index then answers."""
+        modes = {each.name: oct(each.stat().st_mode & 0o777) for each in path.parent.glob("index*")}
+        assert set(modes.values()) <= {"0o600"}, modes
         if edition == 0:
             with Index(path, semantic=False) as index:
                 index._open.engine.check()

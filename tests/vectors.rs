@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use bearsearch_core::{
-    Error,
+    Error, documents,
     embeddings::{self, ModelRow},
     registry::SourceSpec,
     scope::{Filters, Scope},
@@ -94,6 +94,28 @@ fn every_codec_is_used_once_it_is_wanted_and_finds_the_same() {
             let same = found.iter().zip(&expected).filter(|(a, b)| (*a - *b).abs() < 1e-4).count();
             assert!(found.len() == 10 && same >= 9, "{codec:?}: {found:?} in place of {expected:?}");
         }
+    }
+}
+
+#[test]
+fn codes_of_removed_notes_go_with_them() {
+    let vectors = Vectors::new();
+    let column = format!("embeddings_{}_embedding", vectors.model.id);
+    let number =
+        |sql: &str| vectors.store.read(|conn| Ok(conn.query_row(sql, [], |row| row.get::<_, i64>(0))?)).unwrap();
+    // Our own codes are in vector1_, those of the published layout in vector0_.
+    let coded = || {
+        let kind =
+            number("SELECT CAST(substr(name, 7, 1) AS INTEGER) FROM sqlite_schema WHERE name GLOB 'vector[01]_*'");
+        number(&format!("SELECT sum(counter) FROM vector{kind}_{column}"))
+    };
+    for codec in [Codec::Rabitq, Codec::Int8] {
+        embeddings::quantize(&vectors.store, codec).unwrap();
+        let before = coded();
+        let last = number("SELECT max(id) FROM documents");
+        vectors.store.write(|tx| documents::purge(tx, &[last])).unwrap();
+        assert_eq!(coded(), before - 1, "{codec:?}");
+        assert_eq!(number(&format!("SELECT count(*) FROM vectorlog_{column}")), 0, "{codec:?}");
     }
 }
 

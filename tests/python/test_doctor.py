@@ -64,6 +64,18 @@ def test_a_damaged_index_is_named_with_its_cure(home: Path, vault: Path) -> None
         assert finding(index, "index").ok
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
+def test_an_index_that_others_may_open_is_named(home: Path, vault: Path) -> None:
+    with Index(vault=vault, semantic=False) as index:
+        index.sync()
+        assert not [check for check in index.doctor().checks if check.name == "index access"]
+        index.path.chmod(0o644)
+        check = finding(index, "index access")
+    assert not check.ok
+    assert "mode 644" in check.detail
+    assert "chmod 600" in (check.advice or "")
+
+
 def test_a_bear_library_is_described_without_a_word_of_its_notes(home: Path, bear_db: Path) -> None:
     with Index(db=bear_db, semantic=False) as index:
         index.sync()

@@ -151,3 +151,54 @@ def test_a_repository_that_lacks_the_file_is_one_sentence(hub: FakeHub, home: Pa
     result = run(home, hub.url)
     assert result["error"] is not None
     assert result["after"] is None
+
+
+def command(home: Path, vault: Path, hub_url: str, *arguments: str) -> tuple[dict[str, object], str]:
+    """The JSON that `bearsearch` prints, and what it told a person."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "bearsearch", *arguments, "--json", "--vault", str(vault)],
+        env={**env, "BEARSEARCH_HOME": str(home), "HF_ENDPOINT": hub_url, "BEARSEARCH_MODEL": "bge-small-en-v1.5"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    document: dict[str, object] = json.loads(done.stdout)
+    return document, done.stderr
+
+
+def model_of(examination: dict[str, object]) -> dict[str, object]:
+    """What a doctor found about the model."""
+    checks = examination["checks"]
+    assert isinstance(checks, list)
+    return next(check for check in checks if check["name"] == "model")
+
+
+def test_only_a_doctor_that_is_told_to_prepare_fetches_what_is_missing(hub: FakeHub, home: Path, vault: Path) -> None:
+    found, _ = command(home, vault, hub.url, "doctor")
+    assert model_of(found)["ok"] is False
+    assert "doctor --prepare" in str(model_of(found)["advice"])
+    assert hub.fetched == []
+
+    found, said = command(home, vault, hub.url, "doctor", "--prepare")
+    assert model_of(found)["ok"] is True
+    assert "model_optimized.onnx" in hub.fetched
+    assert "downloading BAAI/bge-small-en-v1.5" in said
+
+
+@pytest.mark.parametrize("cure", [("doctor", "--prepare"), ("index",)])
+def test_damaged_weights_are_mended_where_a_person_is_told_that_they_are(
+    hub: FakeHub, home: Path, vault: Path, cure: tuple[str, ...]
+) -> None:
+    command(home, vault, hub.url, "doctor", "--prepare")
+    weights(home).resolve().write_bytes(b"half a fi")
+    found, _ = command(home, vault, hub.url, "doctor")
+    assert model_of(found)["ok"] is False
+
+    hub.fetched.clear()
+    _, said = command(home, vault, hub.url, *cure)
+    assert "fetching it again" in said
+    assert hub.fetched.count("model_optimized.onnx") == 1
+    found, _ = command(home, vault, hub.url, "doctor")
+    assert model_of(found)["ok"] is True

@@ -252,3 +252,21 @@ def test_a_full_disk_costs_nothing_but_freshness(home: Path, library: Library, t
     assert told["new"] == told["expected"]
     assert told["new"][:1] == ["more299.md"]
     assert told["names"] == ["index.sqlite"]
+
+
+def test_a_running_service_answers_from_the_file_that_its_path_names_now(
+    home: Path, library: Library, built: Path, tmp_path: Path
+) -> None:
+    other_vault, other = tmp_path / "other", tmp_path / "other.sqlite"
+    other_vault.mkdir()
+    (other_vault / "only.md").write_text("# Only\n\nzygomorphic\n", encoding="utf-8")
+    with Index(other, vault=other_vault, semantic=False) as index:
+        index.sync()
+    with Index(built, vault=library.vault, semantic=False) as index:
+        assert [hit.id for hit in index.search("mark17", limit=1).hits] == ["17.md"]
+        other.replace(built)
+        assert [source["path"] for source in index._open.engine.sources()] == [str(other_vault)]
+        # What it is asked to read is read into the new file.
+        assert [hit.id for hit in index.search("mark17", limit=1).hits] == ["17.md"]
+        assert len(index._open.engine.sources()) == 2
+        index._open.engine.check()

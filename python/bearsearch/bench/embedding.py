@@ -22,12 +22,12 @@ from bearsearch.demo.library import load_notes
 
 __all__ = ["background", "memory"]
 
-QUICK_NOTES, FULL_NOTES = 60, 500
-QUICK_QUERIES, FULL_QUERIES = 40, 300
+QUICK_NOTES, FULL_NOTES = 30, 500
+QUICK_QUERIES, FULL_QUERIES = 25, 300
 PAUSE_S = 0.02, 0.08
 """Between two queries, so that they meet the background's work at every point of it."""
 
-QUICK_CHUNKS, FULL_CHUNKS = 400, 100_000
+QUICK_CHUNKS, FULL_CHUNKS = 200, 100_000
 STEPS = 10
 
 

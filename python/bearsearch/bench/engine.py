@@ -63,6 +63,7 @@ def median_ms(work: Callable[[], object], *, times: int) -> float:
 
 
 def peak_rss_mb() -> float:
+    """The most memory that this process has had so far."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -49,6 +49,7 @@ class Models:
         self._reranker: Reranker | None = None
         self._loading = threading.Lock()
         self._choice: ModelChoice | None = None
+        self._looked_with_leave = False
 
     def close(self) -> None:
         """Lets go of all models; using one again loads it again."""
@@ -63,11 +64,14 @@ class Models:
         """The model that would embed now; looks for files only. Kept, because looking costs some file operations."""
         from bearsearch.embedding import find_model
 
-        if self._choice is None or (allow_download and not self._choice.available):
+        # Without leave a damaged download passes for one that is there: its files are read when the model is loaded.
+        if self._choice is None or (allow_download and not self._looked_with_leave):
+            index_model = self._index_model()
+            self._looked_with_leave = allow_download
             self._choice = find_model(
                 self.settings,
                 allow_download=allow_download,
-                index_model=self._index_model(),
+                index_model=index_model,
                 on_message=on_message,
             )
         return self._choice
