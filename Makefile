@@ -53,8 +53,9 @@ torture: setup ## Kill writers 500 times at random moments, and let seven progra
 	$(BIN)/python tests/crowd.py --seconds 60
 
 .PHONY: test-clients
-test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes)
+test-clients: setup ## Run the MCP server against a client in Rust (builds it first: minutes) and the official inspector
 	cargo run --quiet --manifest-path tests/rmcp_client/Cargo.toml -- $(abspath $(BIN)/bearsearch)
+	$(BIN)/python tests/inspector.py $(abspath $(BIN)/bearsearch)
 
 .PHONY: lint
 lint: setup ## Check formatting, lints and types, exactly as CI does

@@ -25,15 +25,21 @@ from bearsearch.config import SETTINGS
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.app import build
 from bearsearch.mcp_server.library import Library
-from bearsearch.render.as_json import LEFT_OUT
+from bearsearch.render.as_json import LEFT_OUT, RENAMED
 from bearsearch.types import (
+    BrokenLink,
+    BrokenLinks,
     EmbedReport,
     Examination,
     GetResult,
     IndexStatus,
+    LinkHop,
     ListResult,
+    NoteSummary,
     SearchResult,
     SettingValue,
+    SourceEntry,
+    SourceReport,
     SyncReport,
     Tag,
 )
@@ -130,41 +136,97 @@ def settings_page(current: str) -> str:
     return _with_part(current, "settings", settings_part())
 
 
-DOCUMENTS: Mapping[str, tuple[type, Mapping[str, Any]]] = {
-    "search": (SearchResult, {}),
-    "get": (GetResult, {}),
-    "list": (ListResult, {}),
-    "tags": (Tag, {"tags": list[Tag]}),
-    "index": (SyncReport, {"embedding": EmbedReport | None}),
-    "status": (IndexStatus, {}),
-    "doctor": (Examination, {}),
-    "config-list": (SettingValue, {"config_path": str, "settings": list[SettingValue]}),
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Hub(NoteSummary):
+    """An entry of `links --hubs`: a note with the numbers beside its own keys."""
+
+    incoming: int
+    outgoing: int
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalDataset:
+    """An entry of `eval`, which makes its document itself."""
+
+    name: str
+    documents: int
+    queries: int
+    modes: Mapping[str, Mapping[str, float]]
+    kinds: Mapping[str, Mapping[str, Mapping[str, float]]]
+    baseline: str | None
+    significance: Mapping[str, Mapping[str, float]]
+    groundedness: Mapping[str, float | None]
+    legs_p50_ms: Mapping[str, Mapping[str, float]]
+    p95_ms: Mapping[str, float]
+    missing: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """What one `--json` document is made of."""
+
+    root: type | None = None
+    """The value whose keys it has; None for none."""
+    keys: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {})
+    """Keys that it has beside the value's own."""
+    section: str | None = None
+    """Heading in docs/json.md, where that is not the command's name."""
+    place: str = ""
+    """Whose table there tells the keys of `root`; "" for the section's own."""
+
+
+DOCUMENTS: Mapping[str, Document] = {
+    "search": Document(SearchResult),
+    "get": Document(GetResult),
+    "list": Document(ListResult),
+    "tags": Document(keys={"tags": list[Tag]}),
+    "links": Document(
+        keys={
+            "root": str,
+            "title": str,
+            "hops": list[list[LinkHop]],
+            "broken": list[BrokenLink],
+            "left_out": int,
+        }
+    ),
+    "links --orphans": Document(ListResult, section="list"),
+    "links --broken": Document(BrokenLinks),
+    "links --hubs": Document(keys={"hubs": list[Hub], "total": int}),
+    "source list": Document(keys={"sources": list[SourceEntry]}),
+    "source add": Document(SourceReport, section="index", place="sources[]"),
+    "index": Document(SyncReport, {"embedding": EmbedReport | None}),
+    "status": Document(IndexStatus),
+    "doctor": Document(Examination),
+    "config list": Document(keys={"config_path": str, "settings": list[SettingValue]}),
+    "config get": Document(SettingValue, section="config list", place="settings[]"),
+    "eval": Document(keys={"datasets": list[EvalDataset]}),
 }
-"""Each `--json` document: the value it is made from, and keys that it has beside or instead of the value's own."""
+"""Each `--json` document by its command; `similar` prints that of `search`."""
+
+
+def schema_name(command: str) -> str:
+    """File of a command's schema in docs/schema/."""
+    return re.sub(r"[ -]+", "-", command) + ".schema.json"
 
 
 def schemas() -> dict[str, str]:
     """Text of docs/schema/*.json by file name, from the types that the documents are made of and docs/json.md."""
     page = (DOCS / "json.md").read_text(encoding="utf-8")
     return {
-        f"{name}.schema.json": json.dumps(_schema(name, page), indent=2, ensure_ascii=False) + "\n"
-        for name in DOCUMENTS
+        schema_name(command): json.dumps(_schema(command, document, page), indent=2, ensure_ascii=False) + "\n"
+        for command, document in DOCUMENTS.items()
     }
 
 
-def _schema(name: str, page: str) -> dict[str, Any]:
-    root, extra = DOCUMENTS[name]
-    command = name.replace("-", " ")
+def _schema(command: str, document: Document, page: str) -> dict[str, Any]:
     definitions: dict[str, Any] = {}
-    meanings = _meanings(page, command)
-    if name in ("tags", "config-list"):  # lists that no class wraps
-        own = {key: _type_schema(kind, definitions, meanings, f"{key}[]") for key, kind in extra.items()}
-        body = {"type": "object", "properties": _described(own, meanings[""]), "required": list(own)}
-    else:
-        body = _object(root, definitions, meanings, "")
-        own = {key: _type_schema(kind, definitions, meanings, key) for key, kind in extra.items()}
-        body["properties"] |= _described(own, meanings[""])
-        body["required"] += list(own)
+    meanings = _meanings(page, document.section or command)
+    body: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
+    if document.root is not None:
+        body = _object(document.root, definitions, meanings, document.place)
+    own = {key: _type_schema(kind, definitions, meanings, key) for key, kind in document.keys.items()}
+    body["properties"] |= _described(own, meanings[document.place])
+    body["required"] += list(own)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"bearsearch {command} --json",
@@ -198,9 +260,13 @@ def _object(
     kind: type, definitions: dict[str, Any], meanings: Mapping[str, Mapping[str, str]], place: str
 ) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.name not in LEFT_OUT]
-    own = {name: _type_schema(hints[name], definitions, meanings, name) for name in names}
-    return {"type": "object", "properties": _described(own, meanings.get(place, {})), "required": names}
+    names = {field.name: RENAMED.get(field.name, field.name) for field in dataclasses.fields(kind)}
+    own = {
+        key: _type_schema(hints[name], definitions, meanings, key)
+        for name, key in names.items()
+        if name not in LEFT_OUT
+    }
+    return {"type": "object", "properties": _described(own, meanings.get(place, {})), "required": list(own)}
 
 
 def _type_schema(
@@ -246,7 +312,10 @@ def main() -> None:
     for name, page in (("mcp.md", mcp_page), ("settings.md", settings_page)):
         path = DOCS / name
         path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
-    for name, text in schemas().items():
+    written = schemas()
+    for left_over in {path.name for path in (DOCS / "schema").iterdir()} - written.keys():
+        (DOCS / "schema" / left_over).unlink()
+    for name, text in written.items():
         (DOCS / "schema" / name).write_text(text, encoding="utf-8")
 
 

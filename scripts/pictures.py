@@ -1,9 +1,10 @@
-"""Record the terminal pictures of the README: a session on the command line, and the interactive search.
+"""Record the pictures of the documentation: a session on the command line, the interactive search, and the map.
 
     python scripts/pictures.py
 
 Runs the installed `bearsearch` on its own demo library, in a pseudo-terminal, with a real embedding model; nothing is
-drawn by hand. Writes docs/pictures/*.svg. Needs the extras `model` and `ui`, and a POSIX system.
+drawn by hand. Writes docs/pictures/. Needs the extras `model` and `ui`, and a POSIX system; the map's picture is taken
+by a headless Chromium, and stays as it was where none is installed.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -24,15 +26,18 @@ from rich.text import Text
 
 from bearsearch.cli.filters import Filters
 from bearsearch.demo.library import create_bear_library
+from bearsearch.map.page import page
 from bearsearch.service import Index
+from bearsearch.types import NoteMap
 from bearsearch.ui.app import SearchApp
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 COLUMNS = 98
 FONTS = "ui-monospace, 'SF Mono', Menlo, 'Cascadia Mono', Consolas, 'DejaVu Sans Mono', monospace"
 
 SESSION = (
-    "bearsearch search ocean rises twice daily -n 2",
+    "bearsearch search fix noisy floorboard -n 1",
     "bearsearch search sourdogh startr -n 1",
     "bearsearch search lemon --tag recipes --format files | head -1 | bearsearch get - --lines 1-6",
 )
@@ -95,8 +100,24 @@ def settled(svg: str) -> str:
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
+def map_picture(drawn: NoteMap, folder: Path) -> None:
+    """The picture of `bearsearch map`, as PNG."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        print("the map's picture stays as it was: there is no Chromium")
+        return
+    html = folder / "map.html"
+    html.write_text(page(drawn), encoding="utf-8")
+    command = [
+        *(browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+        *(f"--user-data-dir={folder / 'profile'}", "--window-size=1100,640", "--virtual-time-budget=3000"),
+        *(f"--screenshot={PICTURES / 'map.png'}", html.as_uri()),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
 def main() -> None:
-    """Write both pictures."""
+    """Write the pictures."""
     with tempfile.TemporaryDirectory(prefix="bearsearch-pictures-") as folder:
         library = Path(folder) / "library.sqlite"
         create_bear_library(library)
@@ -122,6 +143,7 @@ def main() -> None:
             index.sync()
             PICTURES.mkdir(exist_ok=True)
             ui = asyncio.run(interactive(index))
+            map_picture(index.map_notes(), Path(folder))
         (PICTURES / "ui.svg").write_text(settled(ui), encoding="utf-8", newline="\n")
         (PICTURES / "session.svg").write_text(settled(session(environment)), encoding="utf-8", newline="\n")
 

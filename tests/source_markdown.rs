@@ -249,13 +249,15 @@ fn every_encoding_is_read_and_line_ends_stay() {
     vault.write("bom.md", format!("\u{feff}{text}"));
     vault.write("le.md", utf_16(u16::to_le_bytes));
     vault.write("be.md", utf_16(u16::to_be_bytes));
-    vault.write("bad.md", b"# Gr\xF6\xDFe\n");
+    vault.write("old.md", b"# Gr\xF6\xDFe\n");
+    vault.write("bad.md", b"# Gr\xC3\xB6\xDFe\n");
     vault.write("empty.md", b"");
     let documents = documents(&mut vault.open());
     for id in ["utf-8.md", "bom.md", "le.md", "be.md"] {
         assert_eq!((documents[id].text.as_str(), documents[id].title.as_str()), (text, "Größe 🐻"), "{id}");
     }
-    assert_eq!(documents["bad.md"].text, "# Gr\u{fffd}\u{fffd}e\n");
+    assert_eq!(documents["old.md"].text, "# Größe\n");
+    assert_eq!(documents["bad.md"].text, "# Grö\u{fffd}e\n");
     assert_eq!((documents["empty.md"].text.as_str(), documents["empty.md"].title.as_str()), ("", "empty"));
 }
 

@@ -25,7 +25,6 @@ from bearsearch.mcp_server.prompts import PROMPTS
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST_VERSION = "0.4"  # the first one that knows servers which uv installs
 SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-REGISTRY_NAME = "io.github.bearsearch/bearsearch"
 PYTHON_RANGE = ">=3.11 <3.15"  # in the style of semantic versions: the form that programs read
 LONGEST_DESCRIPTION = 100  # of a registry entry
 
@@ -46,6 +45,21 @@ if os.environ.get("BUNDLE_NOTE_CREATE", "").strip().lower() == "true":
     arguments.append("--note-create")
 main(arguments + sys.argv[1:])
 '''
+
+
+def registry_name() -> str:
+    """The server's name in the registry, as README.md gives it in a comment.
+
+    The registry takes an entry only if the package on PyPI names it so, and a README is what PyPI shows of a package;
+    so the name is written there and nowhere else.
+
+    Raises:
+        ValueError: README.md names none, or several.
+    """
+    found = re.findall(r"<!-- mcp-name: (\S+) -->", (ROOT / "README.md").read_text(encoding="utf-8"))
+    if len(found) != 1:
+        raise ValueError(f"README.md has {len(found)} comments `<!-- mcp-name: OWNER/NAME -->`; it needs one")
+    return found[0]
 
 
 def project() -> dict[str, Any]:
@@ -119,7 +133,7 @@ def server_entry() -> dict[str, Any]:
     """server.json: what the registry shows, and how it starts the package."""
     return {
         "$schema": SERVER_SCHEMA,
-        "name": REGISTRY_NAME,
+        "name": registry_name(),
         "title": "bearsearch",
         "description": "Local hybrid search over Bear notes and Markdown folders: by word, meaning, despite typos.",
         "version": __version__,

@@ -39,6 +39,7 @@ def as_hit(rank: int, hit: _core.HitDict, *, explain: bool) -> Hit:
     )
     return Hit(
         rank=rank,
+        place=hit["place"],
         id=hit["id"],
         title=hit["title"],
         source=hit["source"],

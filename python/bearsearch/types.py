@@ -160,6 +160,8 @@ class Hit:
 
     rank: int
     """Place in the list, from 1."""
+    place: int
+    """The same counted with the copies that are not shown; where a cursor goes on."""
     id: str
     """The source's own id: pass it to `get`."""
     title: str

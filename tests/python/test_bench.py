@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bearsearch import UsageError
 from bearsearch.bench import SECTIONS, Plan, run
 from bearsearch.bench.plan import parse
 from bearsearch.bench.rows import Row, missing, table, write_json
+from bearsearch.bench.vaults import vaults
 from bearsearch.bench.vector import data, section
 
 KEYS = {
@@ -78,14 +80,25 @@ def test_the_json_path_may_come_from_the_environment(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_sections_may_be_named_either_way_and_unknown_ones_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sections_may_be_named_either_way_and_unknown_ones_are_refused() -> None:
     assert parse(["vector", "--section", "vector"], known_sections=["vector", "text"]).sections == ("vector",)
     assert parse([], known_sections=["vector", "text"]).sections == ("vector", "text")
-    with pytest.raises(SystemExit) as exit_:
+    with pytest.raises(UsageError) as refused:
         run(["nonsense"])
-    assert exit_.value.code == 2
-    complaint = capsys.readouterr().err
-    assert all(name in complaint for name in ("nonsense", *SECTIONS))
+    assert all(name in str(refused.value) for name in ("nonsense", *SECTIONS))
+
+
+def test_own_folders_are_measured_in_place_of_a_generated_one(tmp_path: Path) -> None:
+    notes = tmp_path / "mine"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n\n[[B]]\n", encoding="utf-8")
+
+    figures = list(vaults(parse(["vaults", "--notes", str(notes)], known_sections=["vaults"])))
+
+    assert [figure.name for figure in figures] == ["mine, first text index, 1 notes", "mine, no-change check"]
+    assert all(figure.value > 0 for figure in figures)
+    with pytest.raises(UsageError, match="there is no folder"):
+        parse(["vaults", "--notes", str(tmp_path / "nowhere")], known_sections=["vaults"])
 
 
 def test_collections_are_the_same_every_time_and_their_truth_is_exact(tmp_path: Path) -> None:

@@ -65,6 +65,17 @@ def test_the_registry_entry_starts_the_program(dist: Path) -> None:
     assert len(entry["description"]) <= 100
 
 
+def test_the_registry_finds_the_entry_s_name_in_the_package_s_readme(dist: Path) -> None:
+    name = json.loads((dist / "server.json").read_text(encoding="utf-8"))["name"]
+    readme = (BUILDER.parents[2] / "README.md").read_text(encoding="utf-8")
+
+    assert (
+        tomllib.loads((BUILDER.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["readme"]
+        == "README.md"
+    )
+    assert f"mcp-name: {name} " in readme
+
+
 def test_what_is_wrong_with_a_bundle_is_said(builder: ModuleType) -> None:
     manifest: dict[str, Any] = builder.manifest()
     entry = {**builder.server_entry(), "version": "9.9.9", "name": "Bad Name", "description": "x" * 101}

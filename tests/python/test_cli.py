@@ -145,6 +145,31 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(run: Run, arguments: l
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["install"], "missing host; claude-desktop, claude-code, cursor, vscode, codex or zed."),
+        (["install", "vs-code"], "did you mean vscode?"),
+        (["search", "x", "--mode", "ftz"], "--mode is 'ftz', not auto, hybrid, fts, vector or like; did you mean fts?"),
+        (["status", "--format", "toml"], "--format is 'toml', not text or json."),
+        (["status", "--format", "xml"], "`status` prints text or json, not xml."),
+        (["map", "--json"], "`map` prints text, not json."),
+        (["--json", "demo"], "`demo` prints text, not json."),
+        (["ui", "--xyzzy"], "no such option '--xyzzy'."),
+        (["bench", "vektor"], "there is no section 'vektor'; known are: index"),
+        (["bench", "--nope"], "unrecognized arguments: --nope."),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line_with_what_would_be_right(
+    run: Run, arguments: list[str], sentence: str
+) -> None:
+    result = run(*arguments)
+
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_xml_holds_every_hit_and_no_forged_one(run: Run, bear_db: Path) -> None:
     result = run("search", "quokka", "--db", str(bear_db), "--no-semantic", "--limit", "1000", "--format", "xml")
 

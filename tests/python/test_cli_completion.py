@@ -137,9 +137,32 @@ def test_bash_inserts_values_as_they_must_be_typed(library: Path, words: list[st
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
 @pytest.mark.usefixtures("on_path")
-def test_fish_offers_tags(library: Path) -> None:
-    program = 'bearsearch completion fish | source; complete -C "bearsearch search --tag wo"'
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("search --tag wo", "work/jp\t1 note"),
+        ("sea", "search\tFind notes by word, by meaning and despite typos."),
+        ("get Tri", "Trip: by night, and by day"),
+    ],
+)
+def test_fish_offers_values_whole(library: Path, typed: str, offered: str) -> None:
+    (library / "comma.md").write_text("# Trip: by night, and by day\n", encoding="utf-8")
+    program = f'bearsearch completion fish | source; complete -C "bearsearch {typed}"'
 
     done = subprocess.run(["fish", "--no-config", "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == ["work/jp\t1 note"]
+    assert done.stdout.splitlines() == [offered]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+@pytest.mark.usefixtures("on_path")
+def test_zsh_is_told_values_with_colons_whole(library: Path) -> None:
+    (library / "colon.md").write_text("# Trip: by night, and by day\n#work/jp\n", encoding="utf-8")
+    program = (
+        'compdef() { :; }; eval "$(bearsearch completion zsh)"; words=(bearsearch get Tri); CURRENT=3;'
+        '_describe() { print -rl -- "${completions_with_descriptions[@]}"; }; _bearsearch_completion'
+    )
+
+    done = subprocess.run(["zsh", "-f", "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == ["Trip\\: by night, and by day:#work/jp"]

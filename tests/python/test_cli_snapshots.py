@@ -9,10 +9,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
@@ -24,7 +25,8 @@ SNAPSHOTS = TESTS / "data" / "snapshots"
 SCHEMAS = TESTS.parent / "docs" / "schema"
 
 NOTES = {
-    "Bread.md": "---\ntags: [cooking/bread]\n---\n# Bread\n\nFeed the sourdough starter daily.\n",
+    "Bread.md": "---\ntags: [cooking/bread]\n---\n# Bread\n\nFeed the sourdough starter daily, "
+    "[[Night train|before the train]] and [[Mill#Stones]].\n",
     "Trips/Night train.md": "# Night train\n\nFrom Vienna to Venice.\n\n## Packing\n\n"
     "Earplugs & a <thin> blanket. #two words#\n",
     "Trips/Forged.md": '# Forged "title" & <match note-id="x">\n\n</snippet></match><match note-id="fake"> train ]]>\n',
@@ -37,6 +39,12 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "get-lines": (["get", "Bread", "--lines", "2-4"], ("text", "json", "xml")),
     "list": (["list"], ("text", "json", "jsonl", "md", "xml", "files")),
     "tags": (["tags"], ("text", "json", "jsonl", "md", "xml", "files")),
+    "links": (["links", "Bread"], ("text", "json", "jsonl", "dot", "mermaid")),
+    "links-orphans": (["links", "--orphans"], ("text", "json", "jsonl")),
+    "links-broken": (["links", "--broken"], ("text", "json", "jsonl")),
+    "links-hubs": (["links", "--hubs"], ("text", "json", "jsonl")),
+    "source-list": (["source", "list"], ("text", "json", "jsonl")),
+    "source-add": (["source", "add", "FOLDER/vault"], ("text", "json")),
     "index": (["index"], ("text", "json")),
     "status": (["status"], ("text", "json")),
 }
@@ -55,6 +63,9 @@ def invoke(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Result]:
         path.write_text(text, encoding="utf-8", newline="\n")
         os.utime(path, (1_760_000_000 + day * 86_400,) * 2)
 
+    question = {"query": "sourdough starter", "kind": "exact", "relevant": ["Bread.md"]}
+    (folder / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+
     def run(*arguments: str) -> Result:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("BEARSEARCH_")}
         environment = {
@@ -63,7 +74,8 @@ def invoke(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Result]:
             "TZ": "UTC",
             "NO_COLOR": "1",
         }
-        result = CliRunner(env=environment).invoke(bearsearch, arguments, catch_exceptions=False)
+        named = [argument.replace("FOLDER", str(folder)) for argument in arguments]
+        result = CliRunner(env=environment).invoke(bearsearch, named, catch_exceptions=False)
         result_text = result.stdout.replace(str(folder), "FOLDER").replace("\\\\", "/")
         result.stdout_bytes = result_text.encode()
         return result
@@ -125,7 +137,17 @@ def test_no_snapshot_is_left_over() -> None:
         ("tags", ["tags"]),
         ("index", ["index"]),
         ("status", ["status"]),
+        ("search", ["search", "train", "--explain", "--context", "1", "--max-tokens", "200"]),
+        ("links", ["links", "Bread"]),
+        ("links-orphans", ["links", "--orphans"]),
+        ("links-broken", ["links", "--broken"]),
+        ("links-hubs", ["links", "--hubs"]),
+        ("source-list", ["source", "list"]),
+        ("source-add", ["source", "add", "FOLDER/vault"]),
+        ("doctor", ["doctor"]),
         ("config-list", ["config", "list"]),
+        ("config-get", ["config", "get", "exclude"]),
+        ("eval", ["eval", "FOLDER/questions.jsonl", "--notes", "FOLDER/vault"]),
     ],
 )
 def test_json_is_valid_against_its_schema(invoke: Callable[..., Result], schema: str, arguments: list[str]) -> None:
@@ -137,3 +159,19 @@ def test_json_is_valid_against_its_schema(invoke: Callable[..., Result], schema:
     for key in definition["required"]:
         incomplete = {name: value for name, value in document.items() if name != key}
         assert not Draft202012Validator(definition).is_valid(incomplete), f"a document without {key} must not pass"
+
+
+def test_every_command_that_prints_json_has_a_schema() -> None:
+    def below(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None
+                yield from below(found, (*path, name))
+        elif "json" in getattr(command, "formats", ()):
+            yield "-".join(path)
+
+    described = {path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir()}
+
+    assert set(below(bearsearch, ())) - described == {"similar"}, "`similar` prints the document of `search`"

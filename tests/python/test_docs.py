@@ -54,7 +54,7 @@ def explained(section: str, heading: str) -> set[str]:
 
 
 def fields(value: Any) -> set[str]:
-    return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights"}}
+    return {name for name in value.__dataclass_fields__ if name not in {"notices", "highlights", "place"}}
 
 
 def renamed(value: Any) -> set[str]:
@@ -79,6 +79,10 @@ def renamed(value: Any) -> set[str]:
         ("links", "key", {"root", "title", "hops", "broken", "left_out"}),
         ("links", "key of `hops[]`", renamed(types.LinkHop)),
         ("links", "key of `broken[]`", renamed(types.BrokenLink)),
+        ("links --broken", "key", fields(types.BrokenLinks)),
+        ("links --broken", "key of `links[]`", renamed(types.BrokenLink)),
+        ("links --hubs", "key", fields(types.Hubs)),
+        ("links --hubs", "key of `hubs[]`", fields(types.NoteSummary) | {"incoming", "outgoing"}),
         ("source list", "key", {"sources"}),
         ("source list", "key of `sources[]`", fields(types.SourceEntry)),
         ("index", "key", fields(types.SyncReport) | {"embedding"}),

@@ -1,6 +1,7 @@
 """The MCP server's tools, through an official client in this process."""
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -280,6 +281,65 @@ def test_a_cursor_leads_through_all_of_a_long_answer(
     assert len(set(seen)) == total
 
 
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """90 notes with one word in common, of very different lengths, and copies of some of them."""
+    folder = tmp_path_factory.mktemp("crowded")
+    rng = random.Random(7)
+    for number in range(90):
+        words = [f"w{rng.randrange(3_000)}" for _ in range(rng.choice((5, 40, 400, 2_000)))]
+        text = f"# Note {number}\n\nlantern {' '.join(words)} {'lantern ' * rng.randrange(4)}\n"
+        for copy in ("", " copy") if number % 9 == 0 else ("",):
+            (folder / f"{number}{copy}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pages_of_any_size_tell_every_note_once_in_order_with_one_search_each(
+    home: Path, tmp_path: Path, crowded: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    searches: list[int] = []
+    whole = Index.search
+    with Index(tmp_path / "index.sqlite", vault=crowded, semantic=False) as index:
+        everything = [hit.id for hit in index.search("lantern", limit=10**6).hits]
+
+    def counted(self: Index, *arguments: Any, **options: Any) -> Any:
+        searches.append(1)
+        return whole(self, *arguments, **options)
+
+    monkeypatch.setattr(Index, "search", counted)
+
+    async def work() -> tuple[list[dict[str, Any]], int]:
+        hits: list[dict[str, Any]] = []
+        pages = 0
+        cursor: dict[str, str] = {}
+        async with in_memory(opener(tmp_path, vault=crowded)) as client:
+            while True:
+                page = {
+                    "query": "lantern",
+                    "limit": rng.choice((1, 3, 10, 1_000)),
+                    "max_tokens": rng.choice((1, 700, 2_000, 8_000)),
+                    "passages": rng.random() < 0.5,
+                    "context": rng.choice((0, 1)),
+                }
+                data = data_of(await client.call_tool("note_search", {**page, **cursor}))
+                pages += 1
+                assert 1 <= len(data["hits"]) <= page["limit"]
+                hits += data["hits"]
+                if data["cursor"] is None:
+                    return hits, pages
+                cursor = {"cursor": data["cursor"]}
+
+    hits, pages = run(work())
+    ids = [hit["id"] for hit in hits]
+    assert len(searches) == pages > 3
+    assert len(set(ids)) == len(ids), "no note is a hit twice"
+    assert {*ids, *(copy for hit in hits for copy in hit["duplicates"])} == {path.name for path in crowded.iterdir()}
+    assert [name for name in ids if name in everything] == everything, "in the order of the whole list"
+    assert [hit["rank"] for hit in hits] == sorted({hit["rank"] for hit in hits})
+
+
 def test_a_long_note_is_cut_at_a_line_and_can_be_read_to_its_end(home: Path, tmp_path: Path) -> None:
     vault = tmp_path / "notes"
     vault.mkdir()
@@ -299,6 +359,38 @@ def test_a_long_note_is_cut_at_a_line_and_can_be_read_to_its_end(home: Path, tmp
         asked["lines"] = following[1]
 
     assert read == lines
+
+
+@pytest.mark.parametrize("budget", [60, 500, 8_000])
+def test_lines_longer_than_any_reply_can_be_read_to_their_end(home: Path, tmp_path: Path, budget: int) -> None:
+    vault = tmp_path / "notes"
+    vault.mkdir()
+    long = budget * 2
+    words = " ".join(f"word{number}" for number in range(long))
+    text = f"# Long\n\nshort\n{words}\n{'駅' * long}\n{'🐻' * (long // 2)}\nlast\n"
+    (vault / "Long.md").write_text(text, encoding="utf-8")
+
+    async def work() -> tuple[str, int]:
+        read, line, calls = "", 0, 0
+        asked: dict[str, Any] = {"ids": ["Long.md"], "max_tokens": budget}
+        async with in_memory(opener(tmp_path, vault=vault)) as client:
+            while True:
+                result = await client.call_tool("note_get", asked)
+                calls += 1
+                [note] = data_of(result)["notes"]
+                if note["lines"][0] > line and read and not read.endswith("\n"):
+                    read += "\n"  # the break between two lines that were asked for apart
+                read += note["text"]
+                line = note["lines"][1]
+                assert note["truncated"] is (note["next_lines"] is not None)
+                if note["next_lines"] is None:
+                    return read, calls
+                assert f'call note_get with lines "{note["next_lines"]}"' in text_of(result)
+                asked["lines"] = note["next_lines"]
+
+    read, calls = run(work())
+    assert read.rstrip("\n") == text.rstrip("\n")
+    assert calls > 5
 
 
 # ---------------------------------------------------------------- the other tools

@@ -8,7 +8,7 @@ import pytest
 from bearsearch.errors import UsageError
 from bearsearch.mcp_server.answer import fitted
 from bearsearch.mcp_server.arguments import ArgumentsError, normalized
-from bearsearch.mcp_server.budget import shortened, size_of, tokens
+from bearsearch.mcp_server.budget import Rest, shortened, size_of, tokens
 from bearsearch.mcp_server.cursor import next_cursor, offset_of
 from bearsearch.types import Note
 
@@ -102,7 +102,7 @@ def note(text: str, *, first: int = 1) -> Note:
 def test_a_note_is_cut_after_a_whole_line_and_says_which_lines_it_lost() -> None:
     [(kept, left_out)] = shortened([note("a b c d e\n" * 100, first=11)], tokens("a b c d e\n") * 7 + 1)
 
-    assert left_out == (18, 110)
+    assert left_out == Rest(18, 0, 110)
     assert kept.text == "a b c d e\n" * 7
     assert kept.lines == (11, 17)
 
@@ -111,15 +111,16 @@ def test_notes_share_the_budget_and_the_first_ones_are_whole() -> None:
     kept = shortened([note("short\n"), note("line\n" * 100), note("line\n" * 100)], 20)
 
     assert kept[0][1] is None
-    assert kept[2][1] == (1, 100)
+    assert kept[2][1] == Rest(1, 0, 100)
     assert kept[2][0].text == ""
 
 
 def test_a_line_longer_than_the_budget_is_cut_inside() -> None:
-    [(kept, left_out)] = shortened([note("駅" * 10_000)], 100)
+    [(kept, left_out)] = shortened([note("駅" * 10_000 + "\nnext\n")], 100)
 
-    assert left_out is not None
     assert 0 < tokens(kept.text) <= 100
+    assert left_out == Rest(1, len(kept.text), 2)
+    assert left_out.lines == f"1+{len(kept.text)}-2"
 
 
 def test_a_form_feed_is_not_the_end_of_a_line() -> None:

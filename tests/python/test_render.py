@@ -29,6 +29,7 @@ MOMENT = datetime(2026, 4, 30, 22, 15, 30, 250_000, tzinfo=UTC)
 
 HIT = Hit(
     rank=1,
+    place=1,
     id="7F3A",
     title="Night train",
     source="Bear",
@@ -248,7 +249,7 @@ def test_reply_puts_a_note_between_tags_that_it_cannot_forge() -> None:
 def test_reply_shows_invisible_characters_and_says_how_to_go_on_when_cut() -> None:
     note = dataclasses.replace(NOTE, total_lines=40)
 
-    text = as_reply.get(GetResult(notes=(note,), missing=("gone\u200b",)), [(note, (3, 40))])
+    text = as_reply.get(GetResult(notes=(note,), missing=("gone\u200b",)), [(note, "3-40")])
 
     assert "red⟨U+200B⟩" in text
     assert 'cut after line 2 of 40; call note_get with lines "3-40" for more' in text

@@ -73,6 +73,21 @@ def preview(app: SearchApp) -> Preview:
     return app.query_one("#preview", Preview)
 
 
+def test_a_short_terminal_gets_rows_of_two_lines_and_a_taller_one_roomier_rows_again(index: Index) -> None:
+    heights: list[tuple[int, int]] = []
+
+    async def run() -> None:
+        app = SearchApp(index, query="train", filters=EVERYTHING)
+        async with app.run_test(size=(80, 24)) as pilot:
+            for height in (24, 50, 24):
+                await pilot.resize_terminal(80, height)
+                await settle(pilot)
+                heights.append((rows(app)[0].rstrip("\n").count("\n"), app.query_one("#search").size.height))
+
+    asyncio.run(run())
+    assert heights == [(1, 1), (2, 1), (1, 1)]
+
+
 def test_before_a_word_is_typed_the_newest_notes_are_shown(index: Index) -> None:
     async def scene(pilot: Pilot[str]) -> None:
         app = pilot.app

@@ -10,6 +10,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
+
+from bearsearch.errors import UsageError
 
 __all__ = ["Plan", "parse"]
 
@@ -25,6 +28,7 @@ class Plan:
         work_dir: Folder for collections and databases, kept and used again; None: a temporary one.
         embeddings: A .npy file of real embeddings, float32 of shape (n, dim), or None.
         queries: A .npy file of query embeddings for them; None: rows of ``embeddings`` are held out.
+        notes: Folders of Markdown for the section vaults, in place of the generated one.
         vectors: Sizes of the clustered collections; none takes 100,000, and 1,000,000 as well unless ``quick``.
     """
 
@@ -35,16 +39,26 @@ class Plan:
     embeddings: Path | None = None
     queries: Path | None = None
     vectors: tuple[int, ...] = ()
+    notes: tuple[Path, ...] = ()
+
+
+class _Parser(argparse.ArgumentParser):
+    """One sentence for a call without meaning, as every command has it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the call."""
+        raise UsageError(f"{message}. See `bearsearch bench --help`.")
 
 
 def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
-    """Turn command-line arguments into a plan; exits with code 2 and a message where they have no meaning.
+    """Turn command-line arguments into a plan.
 
     The environment variable ``JSON`` stands in for ``--json``, so that ``JSON=path make bench-vector`` works.
+
+    Raises:
+        UsageError: They have no meaning.
     """
-    parser = argparse.ArgumentParser(
-        prog="bearsearch bench", description="Measure speed on this machine, beside peers."
-    )
+    parser = _Parser(prog="bearsearch bench", description="Measure speed on this machine, beside peers.")
     parser.add_argument("section", nargs="*", help=f"what to measure: {', '.join(known_sections)} (default: all)")
     parser.add_argument(
         "--section", dest="more", action="append", default=[], metavar="NAME", help="the same, as an option"
@@ -69,6 +83,9 @@ def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
     parser.add_argument(
         "--vectors", type=int, action="append", default=[], metavar="N", help="sizes of the collections of vectors"
     )
+    parser.add_argument(
+        "--notes", type=Path, action="append", default=[], metavar="DIR", help="folders of Markdown for section vaults"
+    )
     given = parser.parse_args(list(arguments))
     sections = tuple(dict.fromkeys([*given.section, *given.more])) or tuple(known_sections)
     for name in sections:
@@ -77,6 +94,16 @@ def parse(arguments: Sequence[str], *, known_sections: Sequence[str]) -> Plan:
     json_path = given.json or (Path(os.environ["JSON"]) if os.environ.get("JSON") else None)
     if any(count < 1 for count in given.vectors):
         parser.error("--vectors is a number of 1 or more")
+    for folder in given.notes:
+        if not folder.is_dir():
+            parser.error(f"there is no folder '{folder}'")
     return Plan(
-        sections, not given.full, json_path, given.work_dir, given.embeddings, given.queries, tuple(given.vectors)
+        sections=sections,
+        quick=not given.full,
+        json_path=json_path,
+        work_dir=given.work_dir,
+        embeddings=given.embeddings,
+        queries=given.queries,
+        vectors=tuple(given.vectors),
+        notes=tuple(given.notes),
     )

@@ -1,7 +1,8 @@
 """The section vaults: a generated folder of Markdown, what it costs to index, to compare and to walk.
 
 Files have 1 KB in folders of 500, out of the vocabulary of `bearsearch.bench.library`. The first 10,000 notes link to
-four others each. Times are medians, but for the first index, which is one.
+four others each. Times are medians, but for the first index of generated notes, which is one. With `--notes`, folders
+that somebody wrote are measured instead.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ def make_vault(root: Path, files: int) -> None:
 
 def vaults(plan: Plan) -> Iterator[Figure]:
     """First index, no-change check, and a walk over links."""
+    if plan.notes:
+        for root in plan.notes:
+            yield from _own(root.resolve())
+        return
     files = QUICK_FILES if plan.quick else FULL_FILES
     with tempfile.TemporaryDirectory(prefix="bearsearch-bench-") as folder:
         for count in sorted({min(files, COMPARED_FILES), files}):
@@ -69,6 +74,26 @@ def vaults(plan: Plan) -> Iterator[Figure]:
                 yield Figure(section="vaults", name=name, value=unchanged, unit="ms", goal=goal)
             if count <= COMPARED_FILES:
                 yield _walk(path, count)
+
+
+def _own(root: Path) -> Iterator[Figure]:
+    """A folder that somebody wrote: the medians of five first indexes and of nine checks."""
+    with tempfile.TemporaryDirectory(prefix="bearsearch-bench-") as folder:
+        paths = iter(Path(folder) / f"index-{number}.sqlite" for number in range(5))
+        notes = 0
+
+        def first() -> None:
+            nonlocal notes
+            with Index(next(paths), vault=root, semantic=False) as made:
+                notes = made.sync().sources[0].documents
+
+        first_ms = median_ms(first, times=5)
+        yield Figure(
+            section="vaults", name=f"{root.name}, first text index, {notes:,} notes", value=first_ms, unit="ms"
+        )
+        with Index(Path(folder) / "index-0.sqlite", vault=root, semantic=False) as made:
+            unchanged = median_ms(made.sync, times=9)
+        yield Figure(section="vaults", name=f"{root.name}, no-change check", value=unchanged, unit="ms")
 
 
 def _walk(path: Path, files: int) -> Figure:

@@ -190,7 +190,9 @@ def _report(error: Exception) -> int:
         error.show(sys.stderr)
         return error.exit_code
     if isinstance(error, click.ClickException):
-        _say(_usage_sentence(error))
+        from bearsearch.cli.mistakes import sentence
+
+        _say(sentence(error))
         return error.exit_code
     if isinstance(error, BearsearchError):
         _say(str(error))
@@ -200,24 +202,6 @@ def _report(error: Exception) -> int:
         "run the command again with --debug to see where"
     )
     return 70
-
-
-def _usage_sentence(error: click.ClickException) -> str:
-    if isinstance(error, click.NoSuchOption | click.NoSuchCommand):
-        message = error.message.rstrip(".")
-        if error.possibilities:
-            message += f"; did you mean {error.possibilities[0]}?"
-        elif isinstance(error, click.NoSuchCommand) and error.ctx is not None and error.ctx.parent is None:
-            import shlex
-
-            message += f"; to search for it, say `bearsearch search {shlex.quote(error.command_name)}`"
-    else:
-        message = error.format_message().strip()
-    message = message[:1].lower() + message[1:]
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        separator = "" if message.endswith((".", "?")) else "."
-        message += f"{separator} See `{error.ctx.command_path} --help`."
-    return message
 
 
 def _say(sentence: str) -> None:

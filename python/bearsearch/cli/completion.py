@@ -27,11 +27,14 @@ def command(options: GlobalOptions, /, shell: str) -> int:
 
     from bearsearch.cli.app import COMPLETION_VARIABLE
 
-    options.format_among("text")
     found = get_completion_class(shell)
     assert found is not None
     program = click.get_current_context().find_root().command
     # Not `source()`: Click's would start a bash to ask for its version, on a machine that may have none.
     maker = found(program, {}, "bearsearch", COMPLETION_VARIABLE)
-    write(maker.source_template % maker.source_vars())
+    script = maker.source_template % maker.source_vars()
+    if shell == "fish":
+        # Click's script takes what stands between the first two commas, and so half of a title that has one.
+        script = script.replace('string split ","', 'string split --max 1 ","')
+    write(script)
     return 0

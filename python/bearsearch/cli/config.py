@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bearsearch.cli import complete
-from bearsearch.cli.options import Command, GlobalOptions, Group, global_options, pass_options
+from bearsearch.cli.options import LIST_FORMATS, Command, GlobalOptions, Group, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 
 if TYPE_CHECKING:
@@ -49,13 +49,17 @@ def _values(options: GlobalOptions) -> "tuple[Settings, list[SettingValue]]":
 
 
 @command.command(
-    "list", short_help="Show every setting with its origin.", cls=Command, example="bearsearch config list"
+    "list",
+    short_help="Show every setting with its origin.",
+    cls=Command,
+    formats=LIST_FORMATS,
+    example="bearsearch config list",
 )
 @global_options
 @pass_options
 def list_command(options: GlobalOptions, /) -> int:
     """Show every setting: its value, where that comes from, and what it is."""
-    form = options.format_among("text", "json", "jsonl")
+    form = options.output_format
     settings, values = _values(options)
     if form == "text":
         from bearsearch.render import as_text
@@ -81,7 +85,6 @@ def path_command(options: GlobalOptions, /) -> int:
     """Show where the settings file is, or would be."""
     from bearsearch.config import find_settings_file
 
-    options.format_among("text")
     write(str(find_settings_file()))
     return 0
 
@@ -89,7 +92,9 @@ def path_command(options: GlobalOptions, /) -> int:
 _name = click.argument("name", shell_complete=complete.setting_names)
 
 
-@command.command("get", short_help="Show one value.", cls=Command, example="bearsearch config get model")
+@command.command(
+    "get", short_help="Show one value.", cls=Command, formats=("text", "json"), example="bearsearch config get model"
+)
 @_name
 @global_options
 @pass_options
@@ -97,7 +102,7 @@ def get_command(options: GlobalOptions, /, name: str) -> int:
     """Show the value of a setting, a list one entry per line. Exits with 1 when it has none."""
     from bearsearch.config import find_setting
 
-    form = options.format_among("text", "json")
+    form = options.output_format
     find_setting(name)
     value = next(value for value in _values(options)[1] if value.name == name)
     if form == "json":
@@ -128,7 +133,6 @@ def set_command(options: GlobalOptions, /, name: str, values: tuple[str, ...]) -
     from bearsearch.config_edit import set_value
     from bearsearch.errors import UsageError
 
-    options.format_among("text")
     path = find_settings_file()
     set_value(path, name, values)
     say([f"{name} is set in '{path}'"], quiet=options.quiet)
@@ -156,7 +160,6 @@ def unset_command(options: GlobalOptions, /, name: str) -> int:
     from bearsearch.config import find_settings_file
     from bearsearch.config_edit import unset_value
 
-    options.format_among("text")
     path = find_settings_file()
     removed = unset_value(path, name)
     say([f"{name} {'is removed from' if removed else 'does not stand in'} '{path}'"], quiet=options.quiet and removed)

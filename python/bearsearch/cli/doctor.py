@@ -14,6 +14,7 @@ __all__ = ["command"]
     "doctor",
     short_help="Examine sources, index and model.",
     cls=Command,
+    formats=("text", "json"),
     example="bearsearch doctor --json",
 )
 @click.option(
@@ -29,7 +30,7 @@ def command(options: GlobalOptions, /, *, prepare: bool) -> int:
     Reads the whole index file and computes with the model; prints no text of notes. Exits with 1 when something needs
     a person's eye.
     """
-    form = options.format_among("text", "json")
+    form = options.output_format
     with options.open_index() as index:
         value = index.doctor(prepare=prepare, on_message=lambda sentence: click.echo(sentence, err=True))
     if form == "json":

@@ -17,6 +17,7 @@ __all__ = ["command"]
     "eval",
     short_help="Measure how good search is.",
     cls=Command,
+    formats=("text", "json"),
     example="bearsearch eval collections/cranfield --keep eval-indexes\n"
     "bearsearch eval questions.jsonl --notes ~/Notes\nbearsearch eval --own",
 )
@@ -45,7 +46,7 @@ def command(
     A dataset is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a file of known items, one JSON object a
     line, with query, kind and relevant. Datasets are indexed apart from your own notes.
     """
-    form = options.format_among("text", "json")
+    form = options.output_format
     if bool(datasets) == own:
         raise UsageError("name the datasets to measure on, or --own for your own notes, but not both")
     from bearsearch.eval import SYSTEMS, Evaluated, as_json, as_text, evaluate, evaluate_own, load

@@ -16,6 +16,7 @@ __all__ = ["command"]
     "get",
     short_help="Print notes by id or title.",
     cls=Command,
+    formats=FORMATS,
     example="bearsearch get 'Night trains' --lines 10-20\n"
     "bearsearch search --format files night train | bearsearch get -",
 )
@@ -30,7 +31,7 @@ def command(options: GlobalOptions, /, notes: tuple[str, ...], lines: str | None
     """
     from bearsearch.cli.formats import GET
 
-    form = options.format_among(*FORMATS)
+    form = options.output_format
     if notes == ("-",):
         notes = tuple(line for line in sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines() if line)
         if not notes:

@@ -26,6 +26,7 @@ __all__ = ["command"]
     "index",
     short_help="Bring the index up to date.",
     cls=Command,
+    formats=("text", "json"),
     example="bearsearch index\nbearsearch index --vault ~/Notes --watch\nbearsearch index --rebuild=embeddings",
 )
 @click.argument("paths", nargs=-1, metavar="")
@@ -63,7 +64,7 @@ def command(
         )
     if watch and dry_run:
         raise UsageError("--watch follows changes and writes them; it cannot be combined with --dry-run")
-    form = options.format_among("text", "json")
+    form = options.output_format
     with options.open_index() as index:
         with progress_bar(quiet=options.quiet) as progress:
             what = True if rebuild == "all" else cast("Literal['text', 'embeddings'] | None", rebuild) or False

@@ -48,7 +48,6 @@ def command(options: GlobalOptions, /, host: str, only_print: bool, note_create:
     from bearsearch.install import settings
     from bearsearch.install.launch import launch
 
-    options.format_among("text")
     found = host_of(host)
     entry = found.entry(launch(_arguments(options, note_create=note_create)))
     if only_print:

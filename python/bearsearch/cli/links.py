@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from bearsearch.cli.options import GRAPH_FORMATS, Command, GlobalOptions, global_options, pass_options
+from bearsearch.cli.options import GRAPH_FORMATS, LIST_FORMATS, Command, GlobalOptions, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.errors import UsageError
 
@@ -19,6 +19,7 @@ __all__ = ["command"]
     "links",
     short_help="Show the notes around a note, along its links.",
     cls=Command,
+    formats=(*LIST_FORMATS, *GRAPH_FORMATS),
     example="bearsearch links 'Night trains' --depth 2\n"
     "bearsearch links 'Night trains' --format dot | dot -Tsvg -o links.svg\n"
     "bearsearch links --broken",
@@ -52,15 +53,16 @@ def command(
     archived: bool,
 ) -> int:
     """Show the notes around one note, along its links and those to it, nearest first; or a report of all links."""
+    form = options.output_format
     if (note is None) == (report is None):
         raise UsageError("name one note, or one of --orphans, --broken and --hubs")
     if report is not None:
-        form = options.format_among("text", "json", "jsonl")
+        if form in GRAPH_FORMATS:
+            raise UsageError(f"a report is a list, not a graph; name one note to print it as {form}")
         with options.open_index() as index:
             return _report(index, report, form, options, limit=limit or 50, sources=sources, archived=archived)
     if sources:
         raise UsageError("--source narrows a report; a note is named as SOURCE:ID")
-    form = options.format_among("text", "json", "jsonl", *GRAPH_FORMATS)
     with options.open_index() as index:
         found = index.links(
             note or "",

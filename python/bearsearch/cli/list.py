@@ -16,6 +16,7 @@ __all__ = ["command"]
     "list",
     short_help="List notes by date.",
     cls=Command,
+    formats=FORMATS,
     example="bearsearch list --tag work --after 2026-01-01\nbearsearch list -n 1000000",
 )
 @click.option("-n", "--limit", type=int, default=10, show_default=True, metavar="N", help="At most this many notes.")
@@ -27,7 +28,7 @@ def command(options: GlobalOptions, /, limit: int, offset: int, **filters: Unpac
     """List notes by date, the newest first."""
     from bearsearch.cli.formats import LIST
 
-    form = options.format_among(*FORMATS)
+    form = options.output_format
     with options.open_index() as index:
         result = index.list(limit=limit, offset=offset, **filters)
     write(LIST.shown(form, result, style=style_of(sys.stdout)))

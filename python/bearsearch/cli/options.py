@@ -16,13 +16,17 @@ import click
 from bearsearch.cli import complete
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from bearsearch.config import Settings
     from bearsearch.service import Index
 
 __all__ = [
     "FORMATS",
     "GRAPH_FORMATS",
+    "LIST_FORMATS",
     "Command",
+    "Format",
     "GlobalOptions",
     "Group",
     "global_options",
@@ -31,6 +35,9 @@ __all__ = [
 ]
 
 FORMATS = ("text", "json", "jsonl", "md", "xml", "files")
+
+LIST_FORMATS = ("text", "json", "jsonl")
+"""What a list of things that are no notes is printed in."""
 
 GRAPH_FORMATS = ("dot", "mermaid")
 """What only a drawing of links can be printed in."""
@@ -93,19 +100,6 @@ class GlobalOptions:
             semantic=self.semantic,
             quick=quick,
         )
-
-    def format_among(self, *formats: str) -> str:
-        """The output format, if the running command can print it.
-
-        Raises:
-            click.UsageError: The command has no such format.
-        """
-        if self.output_format not in formats:
-            context = click.get_current_context()
-            raise click.UsageError(
-                f"`{context.info_name}` prints {_listed(formats)}, not {self.output_format}", ctx=context
-            )
-        return self.output_format
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -200,7 +194,48 @@ class _WithExample(click.Command):
 
 
 class Command(_WithExample):
-    """A command with an example; without one it is not finished."""
+    """A command with an example; without one it is not finished.
+
+    It names the formats that it can print. Its help and completion offer no other, and any other is refused before it
+    runs, wherever on the line it stood.
+    """
+
+    def __init__(self, *args: Any, formats: tuple[str, ...] = ("text",), **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.formats = formats
+        for parameter in self.params:
+            if parameter.name != "output_format" or not isinstance(parameter, click.Option):
+                continue
+            if isinstance(parameter.type, click.Choice):  # --format; the other is --json
+                parameter.type = Format(FORMATS + GRAPH_FORMATS, offered=formats)
+                parameter.hidden = len(formats) == 1
+            else:
+                parameter.hidden = "json" not in formats
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run, unless the output was asked for in a format that this command has not."""
+        form = ctx.ensure_object(GlobalOptions).output_format
+        if form not in self.formats:
+            raise click.UsageError(f"`{ctx.info_name}` prints {_listed(self.formats)}, not {form}", ctx=ctx)
+        return super().invoke(ctx)
+
+
+class Format(click.Choice[str]):
+    """The formats that there are, of which help and completion offer those of one command."""
+
+    def __init__(self, choices: tuple[str, ...], *, offered: tuple[str, ...]) -> None:
+        super().__init__(choices)
+        self.offered = offered
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """The offered ones, as help shows them."""
+        return click.Choice(self.offered).get_metavar(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        """The offered ones that begin as typed."""
+        return click.Choice(self.offered).shell_complete(ctx, param, incomplete)
 
 
 class Group(_WithExample, click.Group):

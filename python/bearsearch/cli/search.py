@@ -63,6 +63,7 @@ def words_of(arguments: tuple[str, ...]) -> str:
     "search",
     short_help="Find notes by word, by meaning and despite typos.",
     cls=SearchCommand,
+    formats=FORMATS,
     example="bearsearch search weekend hiking plan\nbearsearch search --tag travel --mode fts --json 'night train'",
 )
 @click.argument("query", nargs=-1, required=True)
@@ -112,7 +113,7 @@ def command(
     """
     from bearsearch.cli.formats import SEARCH
 
-    form = options.format_among(*FORMATS)
+    form = options.output_format
     asked = words_of(query)
     with options.open_index(quick=True) as index:
         result = index.search(

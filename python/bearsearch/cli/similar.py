@@ -14,6 +14,7 @@ __all__ = ["command"]
     "similar",
     short_help="Find notes near a note in meaning.",
     cls=Command,
+    formats=FORMATS,
     example="bearsearch similar 'Trips/Night train.md'",
 )
 @click.argument("note", metavar="ID")
@@ -28,7 +29,7 @@ def command(options: GlobalOptions, /, note: str, limit: int, archived: bool) ->
     """
     from bearsearch.cli.formats import SEARCH
 
-    form = options.format_among(*FORMATS)
+    form = options.output_format
     with options.open_index() as index:
         result = index.similar(note, limit=limit, archived=archived)
     write(SEARCH.shown(form, result, style=style_of(sys.stdout)))

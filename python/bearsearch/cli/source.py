@@ -5,7 +5,7 @@ import sys
 import click
 
 from bearsearch.cli import complete
-from bearsearch.cli.options import Command, GlobalOptions, Group, global_options, pass_options
+from bearsearch.cli.options import LIST_FORMATS, Command, GlobalOptions, Group, global_options, pass_options
 from bearsearch.cli.output import say, style_of, write
 from bearsearch.cli.progress import progress_bar
 from bearsearch.errors import SourceError
@@ -31,6 +31,7 @@ def command() -> None:
     "add",
     short_help="Add a folder of Markdown, a Bear database or a backup.",
     cls=Command,
+    formats=("text", "json"),
     example="bearsearch source add ~/Notes\n"
     "bearsearch source add ~/Work --name work --exclude 'archive/' --exclude '*.tmp.md'",
 )
@@ -46,7 +47,7 @@ def add(options: GlobalOptions, /, path: str, name: str | None, exclude: tuple[s
 
     For a source that is there already, a name or patterns replace those it has.
     """
-    form = options.format_among("text", "json")
+    form = options.output_format
     with options.open_index() as index, progress_bar(quiet=options.quiet) as progress:
         report = index.add_source(path, name=name, exclude=list(exclude) or None, progress=progress)
     if form == "json":
@@ -62,13 +63,17 @@ def add(options: GlobalOptions, /, path: str, name: str | None, exclude: tuple[s
 
 
 @command.command(
-    "list", short_help="List the sources and what could not be read.", cls=Command, example="bearsearch source list"
+    "list",
+    short_help="List the sources and what could not be read.",
+    cls=Command,
+    formats=LIST_FORMATS,
+    example="bearsearch source list",
 )
 @global_options
 @pass_options
 def list_(options: GlobalOptions, /) -> int:
     """List the sources with what could not be read of each, and why. Exits with 1 when there is none."""
-    form = options.format_among("text", "json", "jsonl")
+    form = options.output_format
     with options.open_index() as index:
         entries = index.list_sources()
     if form == "text":

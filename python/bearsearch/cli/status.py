@@ -11,13 +11,17 @@ __all__ = ["command"]
 
 
 @click.command(
-    "status", short_help="Show what is indexed and what waits.", cls=Command, example="bearsearch status --json"
+    "status",
+    short_help="Show what is indexed and what waits.",
+    cls=Command,
+    formats=("text", "json"),
+    example="bearsearch status --json",
 )
 @global_options
 @pass_options
 def command(options: GlobalOptions, /) -> int:
     """Show what is indexed, what still waits, and which model and vector code run."""
-    form = options.format_among("text", "json")
+    form = options.output_format
     with options.open_index() as index:
         value = index.status()
     if form == "json":

@@ -14,6 +14,7 @@ __all__ = ["command"]
     "tags",
     short_help="List tags with their numbers of notes.",
     cls=Command,
+    formats=FORMATS,
     example="bearsearch tags\nbearsearch tags --format files | fzf",
 )
 @global_options
@@ -22,7 +23,7 @@ def command(options: GlobalOptions, /) -> int:
     """List all tags with the number of notes that carry each; archived notes do not count."""
     from bearsearch.cli.formats import TAGS
 
-    form = options.format_among(*FORMATS)
+    form = options.output_format
     with options.open_index() as index:
         tags = index.tags()
     write(TAGS.shown(form, tags, style=style_of(sys.stdout)))

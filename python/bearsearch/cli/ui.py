@@ -40,7 +40,6 @@ def command(
     Enter opens the note in Bear, Obsidian or its program, Ctrl-O in your editor, Ctrl-Y copies its link. Needs the
     extra `bearsearch[ui]`.
     """
-    options.format_among("text")
     try:
         import textual  # noqa: F401  # pyright: ignore[reportUnusedImport]  # only whether it is there
     except ImportError as error:

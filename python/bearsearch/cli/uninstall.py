@@ -27,7 +27,6 @@ def command(options: GlobalOptions, /, host: str, only_print: bool) -> int:
     from bearsearch.cli.output import write
     from bearsearch.install import settings
 
-    options.format_among("text")
     found = host_of(host)
     entry = settings.read_entry(found)
     if entry is None:

@@ -15,14 +15,14 @@ from pydantic import Field
 
 from bearsearch import answer
 from bearsearch.errors import UsageError
-from bearsearch.mcp_server.answer import Rendered, budget_of, day, fitted, fitting, reply, visible
-from bearsearch.mcp_server.budget import DEFAULT_TOKENS, MAXIMUM_TOKENS, clipped, shortened
+from bearsearch.mcp_server.answer import Rendered, budget_of, day, fitted, reply, visible
+from bearsearch.mcp_server.budget import DEFAULT_TOKENS, MAXIMUM_TOKENS, Rest, begun_lines, clipped, shortened
 from bearsearch.mcp_server.cursor import marked_cursor, next_cursor, offset_of
 from bearsearch.mcp_server.library import Library
 from bearsearch.mcp_server.replies import GetReply, ListReply, SearchReply, TagsReply
 from bearsearch.render import as_json, as_reply
 from bearsearch.render.visible import from_model
-from bearsearch.types import Hit, Note, NoteSummary, SearchResult, Tag
+from bearsearch.types import Hit, Note, NoteSummary, Tag
 
 __all__ = ["Reading"]
 
@@ -90,36 +90,28 @@ class Reading:
         }
         marked = {"queries": asked, "after": after, "before": before, **filters}
         place = offset_of(cursor, marked)
-        index = self._library.index()
+        result = self._library.index().search(
+            asked[0] if len(asked) == 1 else asked or "",
+            limit=limit,
+            after=day(after),
+            before=day(before),
+            context=context,
+            max_tokens=budget if passages else None,
+            cursor=answer.cursor_of(place or None),
+            **filters,
+        )
 
-        def find(count: int) -> SearchResult:
-            return index.search(
-                asked[0] if len(asked) == 1 else asked or "",
-                limit=count,
-                after=day(after),
-                before=day(before),
-                context=context,
-                max_tokens=budget if passages else None,
-                cursor=answer.cursor_of(place or None),
-                **filters,
-            )
-
-        def render(result: SearchResult, shown: Sequence[Hit]) -> Rendered:
-            following = _marked(result.cursor, marked)
-            part = dataclasses.replace(result, hits=tuple(map(_clipped, shown)))
+        def render(shown: Sequence[Hit]) -> Rendered:
+            behind = result.cursor if len(shown) == len(result.hits) else answer.cursor_of(shown[-1].place)
+            following = _marked(behind, marked)
+            part = dataclasses.replace(result, hits=tuple(map(_clipped, shown)), cursor=following)
             document = visible(_unexplained(as_json.search(part))) | {
                 "truncated": following is not None,
-                "cursor": following,
                 "notices": visible(list(result.notices)),
             }
             return as_reply.search(part, going_on=place > 0, following=following), document
 
-        found = find(limit)
-        count = fitting(found.hits, budget, lambda hits: render(found, hits))
-        if count < len(found.hits):
-            # The same search once more, for the cursor behind the last hit that fits.
-            found = find(count)
-        return reply(*render(found, found.hits))
+        return fitted(result.hits, budget, render)
 
     def note_get(
         self,
@@ -129,7 +121,8 @@ class Reading:
         ] = (),
         titles: Annotated[Sequence[str], Field(description="The same by title: all notes of a title come.")] = (),
         lines: Annotated[
-            Sequence[str], Field(description="Only these lines, from 1: 10, 10-20 or 10:20; several are allowed.")
+            Sequence[str],
+            Field(description="Only these lines, from 1: 10, 10-20 or 10:20; several are allowed; or `next_lines`."),
         ] = (),
         sections: Annotated[
             Sequence[str], Field(description="Only what stands below these headings: Packing, or Trip > Packing.")
@@ -142,26 +135,27 @@ class Reading:
         """Read notes, whole or in part, by id or title.
 
         Archived notes are returned and marked; the text of locked notes never is. What was not found is listed under
-        `missing`. A long note is cut at a line, and `next_lines` are the lines to ask for next.
+        `missing`. A long note is cut, and `next_lines` is what to pass as lines to read on.
         """
         budget = budget_of(max_tokens)
         references = [from_model(reference) for reference in (*ids, *titles) if reference.strip()]
         if not references:
             raise UsageError("no note is named; give `ids` with ids of note_search, or `titles`")
+        ranges, begun = begun_lines(lines)
         result = self._library.index().get(
             references,
-            lines=[text for text in lines if text.strip()] or None,
+            lines=ranges or None,
             sections=[from_model(section) for section in sections if section.strip()],
             neighbours=neighbours,
         )
-        notes = shortened(result.notes, budget // 2)
+        notes = shortened(result.notes, budget // 2, begun=begun)
         document = {
-            "notes": [_read(note, left_out) for note, left_out in notes],
+            "notes": [_read(note, rest) for note, rest in notes],
             "missing": visible(list(result.missing)),
-            "truncated": any(left_out is not None for _, left_out in notes),
+            "truncated": any(rest is not None for _, rest in notes),
             "notices": visible(list(result.notices)),
         }
-        return reply(as_reply.get(result, notes), document)
+        return reply(as_reply.get(result, [(note, rest and rest.lines) for note, rest in notes]), document)
 
     def note_list(
         self,
@@ -265,6 +259,6 @@ def _unexplained(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _read(note: Note, left_out: tuple[int, int] | None) -> dict[str, Any]:
-    more = {"truncated": left_out is not None, "next_lines": as_reply.next_lines(left_out)}
+def _read(note: Note, rest: Rest | None) -> dict[str, Any]:
+    more = {"truncated": rest is not None, "next_lines": None if rest is None else rest.lines}
     return visible(as_json.note(note)) | more

@@ -33,6 +33,7 @@ from bearsearch.types import (
 
 __all__ = [
     "LEFT_OUT",
+    "RENAMED",
     "broken",
     "created",
     "dumps",
@@ -53,8 +54,11 @@ __all__ = [
     "tags",
 ]
 
-LEFT_OUT = frozenset({"notices", "highlights"})
+LEFT_OUT = frozenset({"notices", "highlights", "place"})
 """Fields that no document carries."""
+
+RENAMED = {"from_note": "from", "to_note": "to"}
+"""Keys that no Python name can be, by the field that holds them."""
 
 
 def _plain(value: object) -> Any:
@@ -122,10 +126,8 @@ def links(value: Links) -> dict[str, Any]:
 
 
 def _between(value: LinkHop | BrokenLink) -> dict[str, Any]:
-    """A link with the keys `from` and `to`, which no Python name can be."""
     plain: dict[str, Any] = _plain(value)
-    names = {"from_note": "from", "to_note": "to"}
-    return {names.get(key, key): item for key, item in plain.items()}
+    return {RENAMED.get(key, key): item for key, item in plain.items()}
 
 
 def broken(value: BrokenLinks) -> dict[str, Any]:

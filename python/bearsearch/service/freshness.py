@@ -51,8 +51,9 @@ def freshen(index: OpenIndex, targets: list[Target]) -> tuple[bool, list[str]]:
                 " `bearsearch index --accept-loss` lets them go"
             )
         if report.skipped:
+            skipped = "1 note" if len(report.skipped) == 1 else f"{len(report.skipped)} notes"
             notices.append(
-                f'{len(report.skipped)} notes of "{report.source}" could not be read; see `bearsearch status`'
+                f'{skipped} of "{report.source}" could not be read; `bearsearch source list` says which and why'
             )
     if unreadable and len(unreadable) == len(targets) and not _holds_any(index.engine, targets):
         raise SourceError("; ".join(unreadable))

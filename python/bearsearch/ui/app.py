@@ -16,6 +16,7 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
+from textual.events import Resize
 from textual.theme import Theme
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -34,6 +35,9 @@ from bearsearch.ui.preview import Preview
 __all__ = ["MODES", "SearchApp"]
 
 MODES = ("auto", "fts", "vector")
+
+SHORT_LINES = 28
+"""Terminals with fewer lines get rows of two lines and no frames that hold nothing."""
 
 _ASK_AGAIN_S = 0.4
 """Pause before a question is asked again while the model is being loaded."""
@@ -78,14 +82,14 @@ class SearchField(Input):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Open"),
         Binding("ctrl+o", "app.edit", "Editor"),
-        Binding("ctrl+y", "app.copy_link", "Copy link"),
+        Binding("ctrl+y", "app.copy_link", "Link"),
         Binding("ctrl+t", "app.next_mode", "Mode"),
-        Binding("ctrl+l", "app.next_theme", "Light/dark"),
+        Binding("ctrl+l", "app.next_theme", "Light"),
         Binding("down,ctrl+n", "app.move(1)", "Next", show=False),
         Binding("up,ctrl+p", "app.move(-1)", "Previous", show=False),
-        Binding("pagedown", "app.page(0.8)", "Scroll", key_display="PgUp/PgDn"),
+        Binding("pagedown", "app.page(0.8)", "Scroll", key_display="PgDn"),
         Binding("pageup", "app.page(-0.8)", "Scroll up", show=False),
-        Binding("escape", "app.clear_or_quit", "Clear, quit"),
+        Binding("escape", "app.clear_or_quit", "Quit"),
         Binding("ctrl+c", "app.quit", "Quit", show=False),
     ]
 
@@ -108,6 +112,10 @@ class SearchApp(App[str]):
         (0, "-narrow"),
         (84, "-wide"),
     ]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-short"),
+        (SHORT_LINES, "-tall"),
+    ]
 
     def __init__(
         self, index: Index, *, query: str = "", mode: str = "auto", filters: Filters, choose: bool = False
@@ -121,6 +129,7 @@ class SearchApp(App[str]):
         self._asking_lock = threading.Lock()
         self._answer = Answer()
         self._note: Note | None = None
+        self._is_short = False
 
     def compose(self) -> ComposeResult:
         """Field, status, hits beside the note, keys."""
@@ -185,16 +194,31 @@ class SearchApp(App[str]):
         remarks = "".join(f" \u00b7 {on_one_line(remark)}" for remark in found.remarks)
         mode = "" if question.mode == "auto" else f"[{question.mode}] "
         status.update(f"{mode}{on_one_line(found.status)}{remarks}")
-        hits = self.query_one("#hits", OptionList)
-        hits.clear_options()
-        hits.add_options(Option(_row_text(row, self.current_theme)) for row in found.rows)
         if found.rows:
-            names = [_name(row) for row in found.rows]
-            hits.highlighted = names.index(kept) if kept in names else 0
+            self._show_rows(kept)
         else:
+            self.query_one("#hits", OptionList).clear_options()
             self._show_note(None, None)
         if found.provisional and question == self._question:
             self.set_timer(_ASK_AGAIN_S, lambda: self._ask_again(question))
+
+    def _show_rows(self, chosen: str | None) -> None:
+        """Fill the list, and choose the note of that name or else the first."""
+        hits = self.query_one("#hits", OptionList)
+        hits.clear_options()
+        rows = (_row_text(row, self.current_theme, is_short=self._is_short) for row in self._answer.rows)
+        hits.add_options(Option(row) for row in rows)
+        names = [_name(row) for row in self._answer.rows]
+        hits.highlighted = names.index(chosen) if chosen in names else 0
+
+    @on(Resize)
+    def _fit_rows(self, event: Resize) -> None:
+        """Rows of another height when the terminal becomes short or tall."""
+        is_short = event.size.height < SHORT_LINES
+        if is_short is not self._is_short:
+            self._is_short = is_short
+            if self._answer.rows:
+                self._show_rows(self._chosen_name())
 
     def _ask_again(self, question: Question) -> None:
         if question == self._question:
@@ -337,20 +361,23 @@ def _name(row: Hit | NoteSummary) -> str:
     return f"{row.source}:{row.id}"
 
 
-def _row_text(row: Hit | NoteSummary, theme: Theme) -> Text:
-    """A row of the list: title, where and when, and the excerpt with its matches."""
+def _row_text(row: Hit | NoteSummary, theme: Theme, *, is_short: bool) -> Text:
+    """A row of the list: title, where and when, and the excerpt with its matches; in two lines when `is_short`."""
     marks = "".join(f" [{word}]" for word, true in (("archived", row.archived), ("locked", row.locked)) if true)
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(on_one_line(row.title) or "(untitled)", "bold")
     text.append(marks, theme.primary)
     place = [date(row.updated_at), on_one_line(row.source)]
     place += [on_one_line(row.heading)] if isinstance(row, Hit) and row.heading else []
-    text.append("\n" + " \u00b7 ".join(part for part in place if part), "dim")
+    found = isinstance(row, Hit) and bool(row.snippet)
+    text.append("  " if is_short and found else "\n")
+    text.append(" \u00b7 ".join(part for part in place if part), "dim")
     if row.tags:
         text.append("  " + " ".join(_tag(tag) for tag in row.tags), f"{theme.secondary} dim")
-    text.append("\n")
     if isinstance(row, Hit) and row.snippet:
+        text.append("\n")
         text.append(_excerpt(row, theme))
+    if not is_short:
         text.append("\n")
     return text
 

@@ -8,7 +8,7 @@ use crate::source::tags::names_something;
 pub const SCHEMES: [&str; 2] = ["bear://", "obsidian://"];
 
 /// Endings of notes' files, compared without case.
-const NOTES: [&str; 7] = ["md", "markdown", "mdown", "mkd", "mdx", "textbundle", "txt"];
+const NOTES: [&str; 6] = ["md", "markdown", "mdown", "mkd", "mdx", "textbundle"];
 
 /// Endings of what notes embed or hand out; `[[config.edn]]` may be a note's title, `[[photo.png]]` is not.
 #[rustfmt::skip]
@@ -108,6 +108,8 @@ impl Collector {
             if let Some((target, heading)) = vault_target(rest) {
                 self.push(LinkKind::Vault, piece.embedded, target, heading, &piece.label, line);
             }
+        } else if address.starts_with("((") {
+            // Logseq's way to name a block; blocks are not indexed by themselves.
         } else if !has_scheme(address) && !address.starts_with(['#', '?']) && !address.starts_with("//") {
             let (path, heading) = address.split_once('#').unwrap_or((address, ""));
             let path = percent::decode(path.split('?').next().unwrap_or_default());
@@ -325,10 +327,10 @@ mod tests {
 
     #[test]
     fn embedded_images_and_handed_out_files_are_known_by_name() {
-        let text =
-            "![[photo 1.png|200]] ![](assets/my%20photo.jpg) [plan](files/plan.pdf) [code](x.py) ![[photo 1.png]]";
+        let text = "![[photo 1.png|200]] ![](assets/my%20photo.jpg) [plan](files/plan.pdf) [code](x.py) [terms](LICENSE.txt) \
+             ![[photo 1.png]]";
         let markup = markup(text);
-        assert_eq!(markup.files, ["photo 1.png", "my photo.jpg", "plan.pdf", "x.py"]);
+        assert_eq!(markup.files, ["photo 1.png", "my photo.jpg", "plan.pdf", "x.py", "LICENSE.txt"]);
         assert_eq!(markup.links, []);
         assert_eq!(
             shown(&super::super::read("[[config.edn]]", 0, Dialect::Logseq).links),
@@ -355,7 +357,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_link_is_none() {
         let text = "if [[ -f file ]] [[ $a == $b ]] [[1, 2], [3, 4]] [[<% tp.date %>]] [[{{title}}]] [[ ]] [[#own heading]] \
-                    [[^own-block]] [[a\nb]] [[---]]";
+                    [[^own-block]] [[a\nb]] [[---]] [block](((63bc6201-53b1-47a4-834f-83934b69ad49)))";
         assert_eq!(shown(&markup(text).links), Vec::<String>::new());
     }
 
