@@ -32,7 +32,6 @@ def status(index: OpenIndex) -> IndexStatus:
         embedded=coverage["embedded"] if coverage else 0,
         pending=coverage["pending"] if coverage else facts["chunks"],
         failed=coverage["failed"] if coverage else 0,
-        truncated=0,
         model=live["name"] if live else None,
         dim=live["dim"] if live else None,
         model_available=choice.available,
