@@ -90,7 +90,7 @@ def write_vault(vault: Path, *, edition: int) -> None:
 def opened(path: Path, vault: Path) -> Index:
     """An index that embeds with the made-up model."""
     index = Index(path, vault=vault)
-    index._embedder = MadeUpModel()
+    index._open.models.embedder = MadeUpModel()
     return index
 
 
@@ -107,7 +107,7 @@ def answers(index: Index) -> list[object]:
     found.append([(note.id, note.tags) for note in sorted(index.list(limit=10_000).notes, key=lambda note: note.id)])
     found.append([(tag.name, tag.count) for tag in index.tags()])
     # Counts are kept by every write, not taken at its end.
-    engine = index._engine
+    engine = index._open.engine
     sources = [[row[count] for count in ("documents", "archived", "locked", "hidden")] for row in engine.sources()]
     found.append((sources, engine.status()["chunks"]))
     live = next(model for model in engine.models() if model["live"])
@@ -246,7 +246,7 @@ class Stage:
     def quantize(self, path: Path, codec: str) -> list[object]:
         """Codes for all vectors, anew."""
         with opened(path, self.vault) as index:
-            assert index._engine.quantize(codec)
+            assert index._open.engine.quantize(codec)
             return []
 
     def migrate(self, path: Path) -> list[object]:
@@ -260,8 +260,8 @@ class Stage:
         assert set(modes.values()) <= {"0o600"}, modes
         if edition == 0:
             with Index(path, semantic=False) as index:
-                index._engine.check()
-                engine = index._engine
+                index._open.engine.check()
+                engine = index._open.engine
                 model = next(model for model in engine.models() if model["live"])
                 coverage = engine.coverage(model["id"])
                 assert (coverage["embedded"], coverage["pending"]) == (4, 0), coverage
@@ -270,7 +270,7 @@ class Stage:
             return []
         with opened(path, self.vault) as index:
             try:
-                index._engine.check()
+                index._open.engine.check()
             except IndexCorruptError:
                 assert path.with_name("damage expected").exists(), "the kill damaged the index"
             found = index.search("mark18x0", mode="fts", limit=1)
@@ -278,7 +278,7 @@ class Stage:
             index.sync()
             report = index.embed()
             assert report.pending == report.failed == 0, report
-            index._engine.check()
+            index._open.engine.check()
             return answers(index)
 
 

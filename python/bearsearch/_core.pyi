@@ -1,4 +1,4 @@
-"""The compiled engine. Plain dictionaries cross this border; `service.py` turns them into `bearsearch.types`.
+"""The compiled engine. Plain dictionaries cross this border; `service/` turns them into `bearsearch.types`.
 
 Every method releases the GIL while the engine works, and raises the classes of `bearsearch.errors`.
 """

@@ -565,8 +565,6 @@ class IndexStatus:
     """Distinct texts with a vector of the current model."""
     pending: int
     failed: int
-    truncated: int
-    """Texts of which the model saw only a part; the goal is 0."""
     model: str | None
     dim: int | None
     model_available: bool

@@ -1,6 +1,6 @@
 //! The module `bearsearch._core`: arguments in, engine called with the GIL released, values and errors out.
 //!
-//! The only files that import pyo3. No decisions here: they belong to the engine or to `service.py`.
+//! The only files that import pyo3. No decisions here: they belong to the engine or to `service/`.
 
 mod convert;
 mod errors;

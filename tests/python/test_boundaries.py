@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "map": {"map", "types"},
     "answer.py": {"_core", "errors", "rows", "types"},
     "rows.py": {"_core", "types"},
-    "service.py": {
+    "service": {
         "_core",
         "answer",
         "background",
@@ -43,6 +43,7 @@ MAY_IMPORT = {
         "languages",
         "map",
         "rows",
+        "service",
         "types",
         "watch",
     },
@@ -61,8 +62,8 @@ def imports_of(path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             found.add(module)
-            if module == "bearsearch":
-                found |= {f"bearsearch.{alias.name}" for alias in node.names}
+            if module.split(".")[0] == "bearsearch":
+                found |= {f"{module}.{alias.name}" for alias in node.names}
     return found
 
 
@@ -82,8 +83,20 @@ def test_a_room_imports_only_what_lies_below_it(room: str) -> None:
         assert not beyond, f"{path.relative_to(ROOT)} imports {sorted(beyond)}"
 
 
+def test_a_file_of_the_service_imports_only_files_below_it_in_the_list() -> None:
+    rooms = files_of("service")
+    head = (PACKAGE / "service" / "__init__.py").read_text(encoding="utf-8")
+    listed = re.findall(r"^    (\w+)\.py  +\S", head, re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in rooms if path.stem != "__init__")
+    for place, name in enumerate(listed):
+        imported = imports_of(PACKAGE / "service" / f"{name}.py")
+        beyond = {other for other in listed[: place + 1] if f"bearsearch.service.{other}" in imported}
+        assert not beyond, f"{name}.py imports {sorted(beyond)}"
+
+
 def test_only_the_service_and_the_package_import_the_engine() -> None:
-    allowed = {PACKAGE / name for name in ("answer.py", "doctor.py", "service.py", "rows.py", "__init__.py")}
+    allowed = {PACKAGE / name for name in ("answer.py", "doctor.py", "rows.py", "__init__.py")}
+    allowed |= set(files_of("service"))
     others = [path for path in PACKAGE.rglob("*.py") if path not in allowed and "_core" in rooms_of(path)]
     assert not [path for path in others if not (DOORS & set(path.parts)) or "bench" not in path.parts]
 

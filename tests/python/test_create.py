@@ -166,7 +166,7 @@ def test_through_the_url_the_note_is_confirmed_by_looking(
     monkeypatch.setattr(bearcli, "BEARCLI", tmp_path / "absent")
     monkeypatch.setattr("bearsearch.bear_url.sys.platform", "darwin")
     monkeypatch.setattr("bearsearch.bear_url.subprocess.run", opened)
-    monkeypatch.setattr("bearsearch.service.CREATE_WAIT_S", 0.0)
+    monkeypatch.setattr("bearsearch.service.creating.CREATE_WAIT_S", 0.0)
 
     with Index(db=own_bear, semantic=False) as index:
         created = index.create(title="Zeppelin", content="Hello", tags=["air"])

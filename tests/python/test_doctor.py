@@ -36,7 +36,7 @@ def test_vectors_that_the_model_does_not_make_are_noticed(home: Path, vault: Pat
     with Index(vault=vault) as index:
         index.sync()
         index.embed()
-        engine = index._engine
+        engine = index._open.engine
         model = engine.models()[0]
         engine.forget_embeddings()
         for text_id, _ in engine.pending(model["id"], 0, 100):

@@ -58,7 +58,7 @@ def write_notes(vault: Path, count: int) -> None:
 
 def embed(index: Index) -> int:
     """Gives every waiting text a vector that depends on it alone; returns their number."""
-    engine = index._engine
+    engine = index._open.engine
     model = engine.use_model("made up", "made up", DIM)["id"]
     waiting = engine.pending(model, 0, 100_000)
     for text_id, text in waiting:
@@ -99,8 +99,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def embedded(index: Index) -> int:
     """Texts with a vector."""
-    model = next(iter(index._engine.models()), None)
-    return index._engine.coverage(model["id"])["embedded"] if model else 0
+    model = next(iter(index._open.engine.models()), None)
+    return index._open.engine.coverage(model["id"])["embedded"] if model else 0
 
 
 @pytest.mark.timeout(600)
@@ -120,10 +120,10 @@ def test_a_flipped_byte_in_any_page_changes_no_answer(home: Path, library: Libra
             assert answers(index) == library.answers, f"page {page}"
             # What no answer has touched yet is found by a full check, and mended by the next sync.
             try:
-                index._engine.check()
+                index._open.engine.check()
             except IndexCorruptError:
                 assert "damaged" in index.sync().notices[0]
-                index._engine.check()
+                index._open.engine.check()
             assert answers(index) == library.answers, f"page {page}"
             lost.append(library.texts - embedded(index))
         built_again += path.stat().st_ino != inode
@@ -226,7 +226,7 @@ with Index(path, vault=vault, semantic=False) as index:
         full = str(error)
     ballast.unlink()
     index.sync()
-    index._engine.check()
+    index._open.engine.check()
     new = [hit.id for hit in index.search("lighthouse299").hits]
 with Index(fresh, vault=vault, semantic=False) as index:
     index.sync()
@@ -265,8 +265,8 @@ def test_a_running_service_answers_from_the_file_that_its_path_names_now(
     with Index(built, vault=library.vault, semantic=False) as index:
         assert [hit.id for hit in index.search("mark17", limit=1).hits] == ["17.md"]
         other.replace(built)
-        assert [source["path"] for source in index._engine.sources()] == [str(other_vault)]
+        assert [source["path"] for source in index._open.engine.sources()] == [str(other_vault)]
         # What it is asked to read is read into the new file.
         assert [hit.id for hit in index.search("mark17", limit=1).hits] == ["17.md"]
-        assert len(index._engine.sources()) == 2
-        index._engine.check()
+        assert len(index._open.engine.sources()) == 2
+        index._open.engine.check()

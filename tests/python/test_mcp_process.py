@@ -208,22 +208,22 @@ def test_a_call_that_was_cancelled_stops_at_its_next_step(home: Path, vault: Pat
     # After its first report the sync waits at the gate, so that it cannot be over before the cancellation arrives.
     program.write_text(
         "import sys\n"
-        "from bearsearch.service import Index\n"
-        "sync_one = Index._sync_one\n"
-        "def slow(self, target, **named):\n"
+        "from bearsearch.service import syncing\n"
+        "sync_one = syncing.sync_one\n"
+        "def slow(index, target, **named):\n"
         "    told = named.get('progress')\n"
         "    def progress(step):\n"
         "        told(step)\n"
         f"        open({str(gate)!r}).read()\n"
         "        told(step)\n"
         "    if told is None:\n"
-        "        return sync_one(self, target, **named)\n"
+        "        return sync_one(index, target, **named)\n"
         "    try:\n"
-        "        return sync_one(self, target, **{**named, 'progress': progress})\n"
+        "        return sync_one(index, target, **{**named, 'progress': progress})\n"
         "    except BaseException as error:\n"
         "        print('ENDED', type(error).__name__, file=sys.stderr, flush=True)\n"
         "        raise\n"
-        "Index._sync_one = slow\n"
+        "syncing.sync_one = slow\n"
         "from bearsearch.cli import mcp_main\n"
         "mcp_main()\n",
         encoding="utf-8",

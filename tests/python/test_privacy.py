@@ -113,7 +113,7 @@ def test_a_vault_is_the_same_before_and_after(home: Path, vault: Path) -> None:
 
 def embed(index: Index) -> None:
     """Gives each waiting text a vector of random numbers, whose bytes can be recognized."""
-    engine = index._engine
+    engine = index._open.engine
     model = engine.use_model("made up", "made up", DIM)["id"]
     for text_id, text in engine.pending(model, 0, 100_000):
         engine.add_embeddings(model, np.array([text_id], dtype=np.int64), vector_of(text))
@@ -141,10 +141,10 @@ def traces(folder: Path, *needles: bytes) -> list[str]:
 
 def secret_vectors(index: Index) -> list[bytes]:
     """The bytes of the vectors of all texts with the secret."""
-    model = index._engine.models()[0]["id"]
+    model = index._open.engine.models()[0]["id"]
     stored = [
         np.asarray(vector, np.float32).tobytes()
-        for text, vector in index._engine.sample(model, 100_000)
+        for text, vector in index._open.engine.sample(model, 100_000)
         if SECRET in text
     ]
     assert stored

@@ -268,7 +268,6 @@ def test_text_of_status_and_index_says_what_waits_and_what_failed() -> None:
         embedded=70,
         pending=5,
         failed=0,
-        truncated=0,
         model="small",
         dim=384,
         model_available=False,

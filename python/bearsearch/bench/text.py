@@ -109,10 +109,9 @@ class _Hashed:
 class _Timed(Index):
     """An index whose vectors come from `_Hashed`."""
 
-    def _load_embedder(self, **_: object) -> _Hashed:  # type: ignore[override]
-        if self._embedder is None:
-            self._embedder = _Hashed()
-        return self._embedder  # type: ignore[return-value]
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._open.models.embedder = _Hashed()  # type: ignore[assignment]
 
 
 def _times_ms(ask: Callable[[str], object], queries: Sequence[str]) -> list[float]:

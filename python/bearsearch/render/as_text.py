@@ -210,7 +210,6 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
     extra = [f"{count:,} {word}" for count, word in ((value.archived, "archived"), (value.locked, "locked")) if count]
     waiting = [f"{value.pending:,} waiting"] if value.pending else []
     waiting += [f"{value.failed:,} failed"] if value.failed else []
-    waiting += [f"{value.truncated:,} seen only in part"] if value.truncated else []
     model = value.model or "none"
     if value.dim:
         model += f" ({value.dim} dimensions)"
