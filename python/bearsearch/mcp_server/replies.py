@@ -233,7 +233,6 @@ class StatusReply(BaseModel):
     embedded: int
     pending: int
     failed: int
-    truncated: int
     model: str | None
     dim: int | None
     model_available: bool
