@@ -12,6 +12,8 @@ import pytest
 
 from bearsearch import Index, ModelError, SourceNotFoundError, SyncReport, UsageError
 from bearsearch.errors import IndexCorruptError
+from bearsearch.service.syncing import sync_one
+from bearsearch.service.targets import find_targets
 
 GENERATOR = Path(__file__).parent.parent / "make_bear_db.py"
 
@@ -259,3 +261,17 @@ def test_the_background_embeds_everything_and_goes_to_rest(home: Path, vault: Pa
 def _until(true: Callable[[], object], *, tries: int = 600) -> bool:
     """Whether something becomes true within about a minute, which only a hang exceeds."""
     return any(true() or threading.Event().wait(0.1) for _ in range(tries))
+
+
+def test_a_source_that_was_never_read_to_its_end_is_stale_in_the_status(home: Path, tmp_path: Path) -> None:
+    vault = tmp_path / "large"
+    vault.mkdir()
+    for number in range(400):
+        (vault / f"{number}.md").write_text(f"# {number}\n\n{'harbour ' * 400}", encoding="utf-8")
+    with Index(vault=vault, semantic=False) as index:
+        (target,) = find_targets(index._open)
+        assert sync_one(index._open, target, budget_ms=0).remaining > 0
+        status = index.status()
+        assert (status.stale, status.sources[0].stale, status.sources[0].error) == (True, True, None)
+        index.sync()
+        assert not index.status().stale

@@ -223,7 +223,7 @@ def status(value: IndexStatus, *, style: Style = PLAIN) -> str:
         ("", style.dim(on_one_line(value.model_detail))),
         ("vector scan", value.vector_backend),
         ("last full index", date(value.last_full_index_at, clock=True) or "never"),
-        ("fresh", style.warning("no: a source could not be compared") if value.stale else "yes"),
+        ("fresh", style.warning("no: a source could not be compared to its end") if value.stale else "yes"),
     ]
     text = "".join(f"{style.dim(f'{name:<16}')}{shown}\n" for name, shown in rows if shown)
     for source in value.sources:

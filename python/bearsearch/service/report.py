@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from bearsearch import _core
 from bearsearch.errors import IndexUnavailableError, ModelError
 from bearsearch.rows import moment
 from bearsearch.service.open_index import OpenIndex
@@ -38,7 +39,7 @@ def status(index: OpenIndex) -> IndexStatus:
         model_detail=choice.detail,
         vector_backend=facts["vector_backend"],
         last_full_index_at=moment(facts["last_full_index_at_ms"]),
-        stale=any(row["error"] is not None for row in rows),
+        stale=any(_is_stale(row) for row in rows),
         background=index.background.status() if index.background else None,
         sources=tuple(
             SourceStatus(
@@ -48,12 +49,17 @@ def status(index: OpenIndex) -> IndexStatus:
                 documents=row["documents"],
                 hidden=row["hidden"],
                 last_sync_at=moment(row["last_sync_at_ms"]),
-                stale=row["error"] is not None,
+                stale=_is_stale(row),
                 error=row["error"],
             )
             for row in rows
         ),
     )
+
+
+def _is_stale(row: _core.SourceDict) -> bool:
+    """Whether a source could not be compared, or never to its end."""
+    return row["error"] is not None or row["last_sync_at_ms"] is None
 
 
 def examine(index: OpenIndex, *, prepare: bool, on_message: Callable[[str], None] | None) -> Examination:
