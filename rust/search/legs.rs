@@ -17,6 +17,11 @@ use crate::{
     vector,
 };
 
+/// Documents that the vector leg hands to fusion beside the text leg's. Each costs an exact distance of several passages, and
+/// beyond 50 none came among the first ten of any collection (docs/adr/0010).
+const MIN_NEAR: usize = 100;
+/// With fewer documents than these the vector leg looks further: all of its passages come from a few long notes.
+const ENOUGH_NEAR: usize = 30;
 /// With at least this share of the query in the best note, unknown words are left alone.
 const GOOD_EVIDENCE: f64 = 0.5;
 
@@ -121,6 +126,10 @@ pub fn run(
     elapsed_ms: &mut Vec<(&'static str, f64)>,
 ) -> Result<Found> {
     let wanted = request.limit.max(MIN_CANDIDATES);
+    let (enough, near) = match request.mode.reads_words() {
+        true => (request.limit.max(ENOUGH_NEAR), request.limit.max(MIN_NEAR)),
+        false => (wanted, wanted),
+    };
     let scope = Scope::new(&query::filters(query, &request.filters));
     let started = Instant::now();
     let words = || {
@@ -128,7 +137,8 @@ pub fn run(
         (found, started.elapsed())
     };
     let meaning = |model: &ModelRow, embedding: &[f32]| {
-        let found = store.read(|conn| Ok(LegRanking::new(vector::nearest(conn, model, embedding, &scope, wanted)?)));
+        let found =
+            store.read(|conn| Ok(LegRanking::new(vector::nearest(conn, model, embedding, &scope, enough, near)?)));
         (found, started.elapsed())
     };
     let (text, vector) = match (request.mode.reads_words(), model.zip(embedding)) {
