@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from bearsearch import _core
-from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed
+from bearsearch.answer import DIVERSE, as_explanation, as_hit, cursor_of, diverse, offset_of, packed, place_of
 from bearsearch.background import Background
 from bearsearch.config import load_settings
 from bearsearch.errors import (
@@ -164,6 +164,11 @@ class _Options(NamedTuple):
     diverse: str | None
     rerank: bool
     fts5: bool
+
+    @property
+    def reorders(self) -> bool:
+        """Whether the answer has another order than the engine's list."""
+        return self.rerank or self.diverse is not None
 
 
 class _Filters(NamedTuple):
@@ -810,7 +815,7 @@ class Index:
             archived: Find notes that their owner put away, too.
             context: Passages of the same note to return before and behind the best one.
             max_tokens: Return whole passages, as many as fit into about so many tokens, and a cursor to go on with.
-            cursor: Go on behind the answer that this cursor comes from; the search must be the same.
+            cursor: Go on behind the answer that this cursor comes from; the search must be the same, its limit too.
             diverse: tags or sources: hits that repeat those above them come later.
             rerank: Let a cross-encoder order the first hits again; its weights are a download of their own.
             fts_syntax: The query is an expression in FTS5's own syntax; words only.
@@ -881,7 +886,7 @@ class Index:
                 "limit": max(options.limit, RERANKED)
                 if options.rerank
                 else options.limit * (3 if options.diverse else 1),
-                "offset": offset_of(options.cursor),
+                "offset": place_of(options.cursor)[0] if options.reorders else offset_of(options.cursor),
                 "context": options.context,
                 "passages": options.max_tokens is not None or options.rerank,
                 "fts5": options.fts5,
@@ -950,23 +955,24 @@ class Index:
         self, query: str, response: _core.ResponseDict, options: _Options, legs: dict[str, Leg]
     ) -> tuple[list[Hit], str | None]:
         """The engine's hits in the order and number that the caller wants, and the cursor behind them."""
-        start = offset_of(options.cursor)
+        start, shown = place_of(options.cursor)
         hits = [as_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], start + 1)]
-        whole = len(hits)
         if options.rerank:
             hits, legs["rerank"] = self._reranked(query, hits)
         if options.diverse is not None:
-            hits = diverse(hits, options.diverse, limit=options.limit)
-        hits = hits[: options.limit]
+            hits = diverse(hits, options.diverse, limit=len(hits))
+        page = hits[shown : shown + options.limit]
         if options.max_tokens is not None:
-            hits = packed(hits, options.max_tokens)
+            page = packed(page, options.max_tokens)
         elif options.rerank:
-            hits = [replace(hit, passage=None) for hit in hits]
-        # An order of its own cannot be gone on with by place: what was passed over would be lost.
-        reordered = options.rerank or options.diverse is not None
-        if len(hits) == whole or reordered:
-            return hits, None if reordered else cursor_of(response["next"])
-        return hits, cursor_of(response["hits"][len(hits) - 1]["place"])
+            page = [replace(hit, passage=None) for hit in page]
+        shown += len(page)
+        if shown >= len(hits):
+            return page, cursor_of(response["next"])
+        if options.reorders:
+            # What the engine found is arranged in the same way again, and gone on with inside.
+            return page, cursor_of(start, shown)
+        return page, cursor_of(response["hits"][shown - 1]["place"])
 
     def _reranked(self, query: str, hits: list[Hit]) -> tuple[list[Hit], Leg]:
         """The first hits in a cross-encoder's order, and what it did."""
