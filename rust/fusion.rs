@@ -42,6 +42,8 @@ const NAMED: f64 = 0.55;
 const GENERIC: i32 = 3;
 /// How fast an embedding of words that its model hardly knows loses its weight.
 const FLUENCY: f64 = 0.75;
+/// With this text share in the best note a query names what it looks for, however it looks: its words stand there.
+const STANDS_THERE: f64 = 0.5;
 /// So many notes hold the words of any description by chance.
 const SHARED_BY: usize = 10;
 /// How much of what the next note holds is taken from all.
@@ -66,6 +68,13 @@ impl Meaning {
     /// A cosine as a share of what is possible, in [0, 1].
     pub fn share(&self, cosine: f64) -> f64 {
         ((cosine - self.floor) / (1.0 - self.floor).max(f64::EPSILON)).clamp(0.0, 1.0)
+    }
+
+    /// The same, given the largest text share of all notes: where the words were found together, they are what was meant, and
+    /// no note that is only near in meaning may bury that one.
+    pub fn with_best_words(self, text_share: f64) -> Self {
+        let wording = if text_share >= STANDS_THERE { Wording::Named } else { self.wording };
+        Self { wording, ..self }
     }
 
     /// How the two legs weigh. An embedding that is near to all passages alike says little about any of them, and so does
@@ -300,8 +309,12 @@ mod tests {
     #[test]
     fn a_note_with_every_word_is_not_buried_by_notes_that_are_vaguely_near() {
         let words = text_share(&Scored { score: 20.0, share: 0.7, coverage: 1.0 });
-        assert!(plain(0.05, 1.0).mean(words, Some(0.15)) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
-        assert!(plain(0.05, 1.0).mean(words, None) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
+        for wording in [Wording::Described, Wording::Named] {
+            let meaning = Meaning { floor: 0.0, background: 0.05, fluency: 1.0, wording };
+            let weights = meaning.with_best_words(words).weights();
+            assert!(weights.mean(words, Some(0.15)) > weights.mean(0.05, Some(0.55)));
+            assert!(weights.mean(words, None) > weights.mean(0.05, Some(0.55)));
+        }
     }
 
     #[test]

@@ -169,8 +169,9 @@ fn by_shares(
     found: &Found,
     chunks: usize,
 ) -> Result<Vec<Ranked>> {
-    let weights = meaning.weights();
     let mut notes = candidates(conn, model, embedding, found)?;
+    let meaning = meaning.with_best_words(notes.iter().map(|note| note.text_share).fold(0.0, f64::max));
+    let weights = meaning.weights();
     let common = fusion::shared_by_many(notes.iter().map(|note| note.text_share).collect(), meaning.wording);
     let score = |note: &Weighed| {
         let vector = note.cosine.map(|cosine| meaning.share(cosine));
