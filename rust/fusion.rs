@@ -38,6 +38,8 @@ impl Fusion {
 const DESCRIBED: f64 = 0.3;
 /// The same in a query of names, numbers, phrases or a few words: what it looks for is written so.
 const NAMED: f64 = 0.55;
+/// With this trust or more a description is left to its meaning as far as it can be.
+const READ_WELL: f64 = 0.5;
 /// How fast an embedding that is near to everything loses its weight.
 const GENERIC: i32 = 3;
 /// How fast an embedding of words that its model hardly knows loses its weight.
@@ -80,11 +82,17 @@ impl Meaning {
     /// How the two legs weigh. An embedding that is near to all passages alike says little about any of them, and so does
     /// one whose words the model does not know: a query in a language it never learned is both.
     pub fn weights(&self) -> Weights {
-        let text = match self.wording {
-            Wording::Described => DESCRIBED,
-            Wording::Named => NAMED,
-        };
+        let text = NAMED - (NAMED - DESCRIBED) * self.description();
         Weights { text, vector: (1.0 - text) * self.trust() }
+    }
+
+    /// How far the query is a description that the embedding can answer, in [0, 1]: 0 for names, and less than 1 where the
+    /// model reads it badly, because then words are all there is.
+    pub fn description(&self) -> f64 {
+        match self.wording {
+            Wording::Described => (self.trust() / READ_WELL).min(1.0),
+            Wording::Named => 0.0,
+        }
     }
 
     /// How far the embedding says what the query means, in [0, 1].
@@ -121,12 +129,14 @@ pub fn text_share(scored: &Scored) -> f64 {
 
 /// What of a text share says nothing, given those of all notes: when more than a few hold as much of a description, it lies
 /// in its common words. Names are looked for because they stand there, in however many notes.
-pub fn shared_by_many(mut shares: Vec<f64>, wording: Wording) -> f64 {
-    if wording == Wording::Named || shares.len() <= SHARED_BY {
+///
+/// `description` is [`Meaning::description`].
+pub fn shared_by_many(mut shares: Vec<f64>, description: f64) -> f64 {
+    if description <= 0.0 || shares.len() <= SHARED_BY {
         return 0.0;
     }
     let (_, next, _) = shares.select_nth_unstable_by(SHARED_BY, |a, b| b.total_cmp(a));
-    SHARED * *next
+    SHARED * description * *next
 }
 
 /// Notes that lend each other: those at the top of the list.
@@ -275,10 +285,10 @@ mod tests {
     #[test]
     fn what_many_notes_hold_of_a_description_says_nothing() {
         let shares = [vec![0.5, 0.3], vec![0.2; 12]].concat();
-        let common = shared_by_many(shares.clone(), Wording::Described);
+        let common = shared_by_many(shares.clone(), 1.0);
         assert!(common > 0.1 && common < 0.2);
-        assert_eq!(shared_by_many(shares, Wording::Named), 0.0);
-        assert_eq!(shared_by_many(vec![0.2; 10], Wording::Described), 0.0);
+        assert_eq!(shared_by_many(shares, 0.0), 0.0);
+        assert_eq!(shared_by_many(vec![0.2; 10], 1.0), 0.0);
     }
 
     #[test]
@@ -296,7 +306,13 @@ mod tests {
         assert!(all.vector > plain(0.2, 1.0).vector && plain(0.2, 1.0).vector > plain(0.5, 1.0).vector);
         assert!(all.vector > plain(0.0, 0.5).vector);
         assert_eq!(plain(0.0, 0.0).vector, 0.0);
-        assert_eq!(all.text, plain(0.5, 0.1).text);
+    }
+
+    #[test]
+    fn a_description_that_the_model_hardly_reads_leans_to_words() {
+        assert_eq!(plain(0.0, 1.0).text, plain(0.1, 1.0).text);
+        assert!(plain(0.5, 0.1).text > plain(0.1, 1.0).text);
+        assert!((plain(0.0, 0.0).text - NAMED).abs() < 1e-12);
     }
 
     #[test]

@@ -172,7 +172,7 @@ fn by_shares(
     let mut notes = candidates(conn, model, embedding, found)?;
     let meaning = meaning.with_best_words(notes.iter().map(|note| note.text_share).fold(0.0, f64::max));
     let weights = meaning.weights();
-    let common = fusion::shared_by_many(notes.iter().map(|note| note.text_share).collect(), meaning.wording);
+    let common = fusion::shared_by_many(notes.iter().map(|note| note.text_share).collect(), meaning.description());
     let score = |note: &Weighed| {
         let vector = note.cosine.map(|cosine| meaning.share(cosine));
         match found.words() {
