@@ -94,8 +94,16 @@ fn stem(term: &str) -> String {
         Some('\u{400}'..='\u{4FF}') => Algorithm::Russian,
         _ => return term.to_owned(),
     };
-    Stemmer::create(algorithm).stem(term).into_owned()
+    let stemmer = Stemmer::create(algorithm);
+    match term.strip_suffix('и').filter(|rest| rest.ends_with(FOLDED_BEFORE)) {
+        Some(rest) => stemmer.stem(&format!("{rest}й")).into_owned(),
+        None => stemmer.stem(term).into_owned(),
+    }
 }
+
+/// Behind these letters a final `и` is nearly always a `й` that lost its breve when the word was folded, and the stemmer knows
+/// the endings only with it: `новый`, `страной`. Behind `е` and `и` it knows both.
+const FOLDED_BEFORE: [char; 5] = ['о', 'ы', 'а', 'у', 'я'];
 
 /// Length of the common beginning, in bytes and between characters.
 fn shared_bytes(left: &str, right: &str) -> usize {
@@ -127,6 +135,9 @@ mod tests {
             ("connection", "connected"),
             ("книга", "книги"),
             ("работать", "работает"),
+            ("странои", "страна"),
+            ("новыи", "нового"),
+            ("историеи", "истории"),
         ] {
             assert_eq!(weight(word, form), 1.0, "{word} {form}");
         }

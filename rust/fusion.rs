@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{bm25::Scored, vector::dot};
+use crate::{bm25::Scored, query::Wording, vector::dot};
 
 /// The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 pub const RRF_K: f64 = 60.0;
@@ -33,12 +33,23 @@ impl Fusion {
     }
 }
 
-/// The vector leg's weight where nothing speaks against it; the text leg has the rest.
-const VECTOR_WEIGHT: f64 = 0.6;
+/// The text leg's weight in a query that says in words of its own what it looks for: the note may say it in others. The
+/// vector leg has the rest.
+const DESCRIBED: f64 = 0.3;
+/// The same in a query of names, numbers, phrases or a few words: what it looks for is written so.
+const NAMED: f64 = 0.55;
+/// With this trust or more a description is left to its meaning as far as it can be.
+const READ_WELL: f64 = 0.5;
 /// How fast an embedding that is near to everything loses its weight.
 const GENERIC: i32 = 3;
 /// How fast an embedding of words that its model hardly knows loses its weight.
 const FLUENCY: f64 = 0.75;
+/// With this text share in the best note a query names what it looks for, however it looks: its words stand there.
+const STANDS_THERE: f64 = 0.5;
+/// So many notes hold the words of any description by chance.
+const SHARED_BY: usize = 10;
+/// How much of what the next note holds is taken from all.
+const SHARED: f64 = 0.7;
 /// A note without a vector has this part of its text share: what notes with the same words usually have.
 const UNSEEN: f64 = 0.5;
 
@@ -51,6 +62,8 @@ pub struct Meaning {
     pub background: f64,
     /// How well the model's vocabulary covers the query, in [0, 1].
     pub fluency: f64,
+    /// Whether the query names what it looks for.
+    pub wording: Wording,
 }
 
 impl Meaning {
@@ -59,10 +72,27 @@ impl Meaning {
         ((cosine - self.floor) / (1.0 - self.floor).max(f64::EPSILON)).clamp(0.0, 1.0)
     }
 
+    /// The same, given the largest text share of all notes: where the words were found together, they are what was meant, and
+    /// no note that is only near in meaning may bury that one.
+    pub fn with_best_words(self, text_share: f64) -> Self {
+        let wording = if text_share >= STANDS_THERE { Wording::Named } else { self.wording };
+        Self { wording, ..self }
+    }
+
     /// How the two legs weigh. An embedding that is near to all passages alike says little about any of them, and so does
     /// one whose words the model does not know: a query in a language it never learned is both.
     pub fn weights(&self) -> Weights {
-        Weights { text: 1.0 - VECTOR_WEIGHT, vector: VECTOR_WEIGHT * self.trust() }
+        let text = NAMED - (NAMED - DESCRIBED) * self.description();
+        Weights { text, vector: (1.0 - text) * self.trust() }
+    }
+
+    /// How far the query is a description that the embedding can answer, in [0, 1]: 0 for names, and less than 1 where the
+    /// model reads it badly, because then words are all there is.
+    pub fn description(&self) -> f64 {
+        match self.wording {
+            Wording::Described => (self.trust() / READ_WELL).min(1.0),
+            Wording::Named => 0.0,
+        }
     }
 
     /// How far the embedding says what the query means, in [0, 1].
@@ -97,25 +127,49 @@ pub fn text_share(scored: &Scored) -> f64 {
     f64::from(scored.share) * f64::from(scored.coverage).sqrt()
 }
 
+/// What of a text share says nothing, given those of all notes: when more than a few hold as much of a description, it lies
+/// in its common words. Names are looked for because they stand there, in however many notes.
+///
+/// `description` is [`Meaning::description`].
+pub fn shared_by_many(mut shares: Vec<f64>, description: f64) -> f64 {
+    if description <= 0.0 || shares.len() <= SHARED_BY {
+        return 0.0;
+    }
+    let (_, next, _) = shares.select_nth_unstable_by(SHARED_BY, |a, b| b.total_cmp(a));
+    SHARED * description * *next
+}
+
 /// Notes that lend each other: those at the top of the list.
 pub const NEIGHBOURHOOD: usize = 30;
 /// Neighbours that count.
 const NEIGHBOURS: usize = 5;
 /// What the neighbours' mean weighs beside a note's own score.
-const NEIGHBOUR_WEIGHT: f64 = 0.25;
+const NEIGHBOUR_WEIGHT: f64 = 0.3;
 
 /// Scores of notes after each was moved a little towards those that are near to it in meaning: what answers a question
 /// tends to stand together (score regularization: Diaz, CIKM 2005).
 ///
+/// Near is what is nearer than a middling pair of the list, because notes that answer one question are all somewhat alike.
 /// `vectors` are unit vectors, one for each score; an empty one has no neighbours.
 pub fn with_neighbours(scores: &[f64], vectors: &[Vec<f32>]) -> Vec<f64> {
+    let n = scores.len().min(vectors.len());
+    let mut cosines = vec![0.0; n * n];
+    let mut pairs = Vec::with_capacity(n * n / 2);
+    for (a, b) in (0..n).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        if vectors[a].is_empty() || vectors[b].is_empty() {
+            continue;
+        }
+        let cosine = dot(&vectors[a], &vectors[b]);
+        (cosines[a * n + b], cosines[b * n + a]) = (cosine, cosine);
+        pairs.push(cosine);
+    }
+    let middling = median(&mut pairs).max(0.0);
     let moved = |(place, own): (usize, &f64)| {
-        let mut near: Vec<(f64, f64)> = vectors
+        let row = cosines.get(place * n..(place + 1) * n).unwrap_or_default();
+        let mut near: Vec<(f64, f64)> = row
             .iter()
             .zip(scores)
-            .enumerate()
-            .filter(|(other, _)| *other != place)
-            .map(|(_, (vector, score))| (dot(&vectors[place], vector), *score))
+            .map(|(cosine, score)| (cosine - middling, *score))
             .filter(|(nearness, _)| *nearness > 0.0)
             .collect();
         near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
@@ -125,6 +179,15 @@ pub fn with_neighbours(scores: &[f64], vectors: &[Vec<f32>]) -> Vec<f64> {
         if weight > 0.0 { (1.0 - NEIGHBOUR_WEIGHT) * own + NEIGHBOUR_WEIGHT * mean } else { *own }
     };
     scores.iter().enumerate().map(moved).collect()
+}
+
+/// The lower median; 0 of nothing.
+fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = (values.len() - 1) / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// One retriever's list: documents with its own scores, best first, and how much its vote counts.
@@ -209,12 +272,28 @@ mod tests {
     }
 
     fn plain(background: f64, fluency: f64) -> Weights {
-        Meaning { floor: 0.0, background, fluency }.weights()
+        Meaning { floor: 0.0, background, fluency, wording: Wording::Described }.weights()
+    }
+
+    #[test]
+    fn a_query_of_names_leans_to_words() {
+        let weights = |wording| Meaning { floor: 0.0, background: 0.1, fluency: 1.0, wording }.weights();
+        let (named, described) = (weights(Wording::Named), weights(Wording::Described));
+        assert!(named.text > described.text && named.vector < described.vector);
+    }
+
+    #[test]
+    fn what_many_notes_hold_of_a_description_says_nothing() {
+        let shares = [vec![0.5, 0.3], vec![0.2; 12]].concat();
+        let common = shared_by_many(shares.clone(), 1.0);
+        assert!(common > 0.1 && common < 0.2);
+        assert_eq!(shared_by_many(shares, 0.0), 0.0);
+        assert_eq!(shared_by_many(vec![0.2; 10], 1.0), 0.0);
     }
 
     #[test]
     fn a_cosine_is_a_share_of_what_lies_above_the_models_floor() {
-        let meaning = Meaning { floor: 0.7, background: 0.7, fluency: 1.0 };
+        let meaning = Meaning { floor: 0.7, background: 0.7, fluency: 1.0, wording: Wording::Described };
         assert!((meaning.share(0.85) - 0.5).abs() < 1e-12);
         assert_eq!(meaning.share(0.6), 0.0);
         assert!((meaning.share(1.0) - 1.0).abs() < 1e-12);
@@ -227,7 +306,13 @@ mod tests {
         assert!(all.vector > plain(0.2, 1.0).vector && plain(0.2, 1.0).vector > plain(0.5, 1.0).vector);
         assert!(all.vector > plain(0.0, 0.5).vector);
         assert_eq!(plain(0.0, 0.0).vector, 0.0);
-        assert_eq!(all.text, plain(0.5, 0.1).text);
+    }
+
+    #[test]
+    fn a_description_that_the_model_hardly_reads_leans_to_words() {
+        assert_eq!(plain(0.0, 1.0).text, plain(0.1, 1.0).text);
+        assert!(plain(0.5, 0.1).text > plain(0.1, 1.0).text);
+        assert!((plain(0.0, 0.0).text - NAMED).abs() < 1e-12);
     }
 
     #[test]
@@ -240,8 +325,12 @@ mod tests {
     #[test]
     fn a_note_with_every_word_is_not_buried_by_notes_that_are_vaguely_near() {
         let words = text_share(&Scored { score: 20.0, share: 0.7, coverage: 1.0 });
-        assert!(plain(0.05, 1.0).mean(words, Some(0.15)) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
-        assert!(plain(0.05, 1.0).mean(words, None) > plain(0.05, 1.0).mean(0.05, Some(0.55)));
+        for wording in [Wording::Described, Wording::Named] {
+            let meaning = Meaning { floor: 0.0, background: 0.05, fluency: 1.0, wording };
+            let weights = meaning.with_best_words(words).weights();
+            assert!(weights.mean(words, Some(0.15)) > weights.mean(0.05, Some(0.55)));
+            assert!(weights.mean(words, None) > weights.mean(0.05, Some(0.55)));
+        }
     }
 
     #[test]

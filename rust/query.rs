@@ -2,7 +2,7 @@
 //!
 //! Nothing typed is an error: what is not understood is searched as text. `docs/query.md` describes the language. Reading
 //! is done by `lex` and `fields` (characters to tokens), `dates`, and `tree` (tokens to nodes); meaning is given by `fts` (FTS5
-//! expressions), `narrow` (filters) and `explain` (sentences). No SQL runs here, and no index is looked at.
+//! expressions), `narrow` (filters), `wording` (names or a description) and `explain` (sentences). No SQL runs here, and no index is looked at.
 
 mod dates;
 mod explain;
@@ -12,6 +12,7 @@ mod lex;
 mod marks;
 mod narrow;
 mod tree;
+mod wording;
 
 use std::ops::ControlFlow;
 
@@ -25,6 +26,7 @@ use crate::{
 pub use explain::explain;
 pub use fts::{Match, expression, fts_match, plain_words, search_terms};
 pub use narrow::{filters, has_filters};
+pub use wording::{Wording, wording};
 
 /// A query as it was understood.
 #[derive(Debug, Clone, PartialEq)]

@@ -70,7 +70,11 @@ impl Codec {
     }
 }
 
-/// The chunks in scope nearest to `query`, best first, until they come from `limit` documents or none is left.
+/// Chunks to ask for, for each document that is wanted: notes have several.
+const CHUNKS_PER_DOCUMENT: usize = 2;
+
+/// The chunks in scope nearest to `query`, best first, from at most `limit` documents, and from at least `enough` if there
+/// are so many: a scan that found fewer goes on further.
 ///
 /// `query` is float32 of the model's dimension and unit length; the score of a hit is its cosine.
 ///
@@ -81,6 +85,7 @@ pub fn nearest(
     model: &ModelRow,
     query: &[f32],
     scope: &Scope,
+    enough: usize,
     limit: usize,
 ) -> Result<Vec<ChunkHit>> {
     if query.len() != model.dim {
@@ -89,11 +94,11 @@ pub fn nearest(
     let mut members = scope.members(conn)?;
     let filter: Option<Vec<u8>> =
         members.text_ids(conn)?.map(|ids| ids.iter().flat_map(|id| id.to_le_bytes()).collect());
-    let mut asked = limit.saturating_mul(3).max(64);
+    let mut asked = limit.saturating_mul(CHUNKS_PER_DOCUMENT);
     loop {
         let scanned = scan(conn, model, query, asked, filter.as_deref())?;
         let hits = in_scope(conn, &scanned, &mut members, limit)?;
-        if scanned.len() < asked || distinct_documents(&hits) >= limit {
+        if scanned.len() < asked || distinct_documents(&hits) >= enough {
             return Ok(hits);
         }
         asked = asked.saturating_mul(4);

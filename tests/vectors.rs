@@ -62,7 +62,7 @@ impl Vectors {
     /// Cosines of the nearest ten as the index gives them.
     fn found(&self, query: &[f32]) -> Vec<f64> {
         let filters = Filters { sources: vec![1], ..Filters::default() };
-        let hits = self.store.read(|conn| vector::nearest(conn, &self.model, query, &Scope::new(&filters), 10));
+        let hits = self.store.read(|conn| vector::nearest(conn, &self.model, query, &Scope::new(&filters), 10, 10));
         hits.unwrap().iter().take(10).map(|hit| hit.score).collect()
     }
 

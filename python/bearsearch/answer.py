@@ -17,7 +17,17 @@ from bearsearch.types import Explanation, Hit, HitExplanation, Passage, QueryWor
 if TYPE_CHECKING:
     from bearsearch import _core
 
-__all__ = ["DIVERSE", "as_explanation", "as_hit", "cursor_of", "diverse", "estimated_tokens", "offset_of", "packed"]
+__all__ = [
+    "DIVERSE",
+    "as_explanation",
+    "as_hit",
+    "cursor_of",
+    "diverse",
+    "estimated_tokens",
+    "offset_of",
+    "packed",
+    "place_of",
+]
 
 CHARS_PER_TOKEN = 4
 """Of English prose; other scripts are counted by character."""
@@ -151,20 +161,44 @@ def _cut(text: str, tokens: int) -> str:
     return text
 
 
-def cursor_of(offset: int | None) -> str | None:
-    """What to pass to the next call to go on behind this page; None at the end."""
-    return None if offset is None else f"after:{offset}"
+def cursor_of(offset: int | None, shown: int = 0) -> str | None:
+    """What to pass to the next call to go on behind this page; None at the end.
+
+    Args:
+        offset: Places of the engine's list that are left behind.
+        shown: Hits behind these that were shown already, of a part of the list that has an order of its own.
+    """
+    if offset is None:
+        return None
+    return f"after:{offset}+{shown}" if shown else f"after:{offset}"
 
 
-def offset_of(cursor: str | None) -> int:
-    """Where a page begins.
+def place_of(cursor: str | None) -> tuple[int, int]:
+    """Where a page begins: places of the engine's list, and hits shown of the part behind them (`cursor_of`).
+
+    >>> place_of("after:30+10"), place_of("after:10"), place_of(None)
+    ((30, 10), (10, 0), (0, 0))
 
     Raises:
         UsageError: It is no cursor of an answer.
     """
     if cursor is None:
-        return 0
-    word, _, number = cursor.partition(":")
-    if word != "after" or not number.isdecimal():
+        return 0, 0
+    word, _, place = cursor.partition(":")
+    offset, _, shown = place.partition("+")
+    numbers = (offset, shown or "0")
+    if word != "after" or not all(number.isdecimal() for number in numbers):
         raise UsageError(f'cursor is "{cursor}"; pass the cursor of the answer before')
-    return int(number)
+    return int(offset), int(numbers[1])
+
+
+def offset_of(cursor: str | None) -> int:
+    """Where a page of a list in the engine's own order begins.
+
+    Raises:
+        UsageError: It is no cursor of an answer in that order.
+    """
+    offset, shown = place_of(cursor)
+    if shown:
+        raise UsageError(f'cursor is "{cursor}", of an answer in another order; ask with the same options as before')
+    return offset

@@ -9,7 +9,7 @@ use crate::{
     despite::Correction,
     embeddings::ModelRow,
     error::{Error, Result},
-    fusion::{self, Ranking},
+    fusion::{self, Fusion, Ranking},
     lexical::{ChunkHit, Words},
     query::{self, Query},
     scope::Scope,
@@ -107,6 +107,30 @@ impl Found {
     }
 }
 
+/// Documents that each leg looks for.
+struct Depth {
+    /// The text leg.
+    words: usize,
+    /// The vector leg: each costs an exact distance or several.
+    meaning: usize,
+    /// With fewer than these the vector leg looks further: all that it found comes from a few long notes.
+    enough: usize,
+}
+
+impl Depth {
+    /// Where shares are weighed, what one leg does not list is looked up, so that the lists may be short: with 30 documents of
+    /// either leg no collection's nDCG@10 moves by more than .001 (docs/adr/0010).
+    fn of_both(limit: usize) -> Self {
+        let twice = limit.saturating_mul(2);
+        Self { words: twice.max(100), meaning: twice.max(50), enough: limit.max(30) }
+    }
+
+    fn of_one(limit: usize) -> Self {
+        let wanted = limit.max(MIN_CANDIDATES);
+        Self { words: wanted, meaning: wanted, enough: wanted }
+    }
+}
+
 /// Both legs for one query, side by side where both are asked: each has a connection of its own, so the slower one decides
 /// how long the answer takes.
 ///
@@ -120,15 +144,22 @@ pub fn run(
     model: Option<&ModelRow>,
     elapsed_ms: &mut Vec<(&'static str, f64)>,
 ) -> Result<Found> {
-    let wanted = request.limit.max(MIN_CANDIDATES);
+    let both = request.mode.reads_words() && model.is_some() && embedding.is_some();
+    let depth = if both && request.fusion == Fusion::Share {
+        Depth::of_both(request.limit)
+    } else {
+        Depth::of_one(request.limit)
+    };
     let scope = Scope::new(&query::filters(query, &request.filters));
     let started = Instant::now();
     let words = || {
-        let found = store.read(|conn| text_leg(conn, store, query, &scope, wanted));
+        let found = store.read(|conn| text_leg(conn, store, query, &scope, depth.words));
         (found, started.elapsed())
     };
     let meaning = |model: &ModelRow, embedding: &[f32]| {
-        let found = store.read(|conn| Ok(LegRanking::new(vector::nearest(conn, model, embedding, &scope, wanted)?)));
+        let found = store.read(|conn| {
+            Ok(LegRanking::new(vector::nearest(conn, model, embedding, &scope, depth.enough, depth.meaning)?))
+        });
         (found, started.elapsed())
     };
     let (text, vector) = match (request.mode.reads_words(), model.zip(embedding)) {

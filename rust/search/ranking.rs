@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     fusion::{self, Fusion, Meaning, NEIGHBOURHOOD},
     lexical::{self, ChunkHit, Words},
-    query::Query,
+    query::{self, Query},
     store::{Store, meta},
     vector,
 };
@@ -74,12 +74,13 @@ pub fn rank(
     }
     let chunks = meta(conn, "chunks")?.unwrap_or(0);
     let mut best: HashMap<i64, Ranked> = HashMap::new();
-    for (input, found) in request.queries.iter().zip(found) {
+    for ((input, query), found) in request.queries.iter().zip(queries).zip(found) {
         let list = match (model, &input.embedding, &found.vector) {
             (Some(model), Some(embedding), Some(_)) => {
                 let mean = store.lexicon().at(conn)?.mean_vector(conn, model)?;
                 let background = vector::dot(embedding, &mean);
-                let meaning = Meaning { floor: request.floor, background, fluency: input.fluency };
+                let wording = query::wording(query);
+                let meaning = Meaning { floor: request.floor, background, fluency: input.fluency, wording };
                 let list = by_shares(conn, request, model, embedding, &meaning, found, chunks)?;
                 let share = list.iter().filter_map(|note| note.vector_share).fold(0.0, f64::max);
                 is_evident |= confidence::is_evident(share, chunks, meaning.trust());
@@ -168,12 +169,14 @@ fn by_shares(
     found: &Found,
     chunks: usize,
 ) -> Result<Vec<Ranked>> {
-    let weights = meaning.weights();
     let mut notes = candidates(conn, model, embedding, found)?;
+    let meaning = meaning.with_best_words(notes.iter().map(|note| note.text_share).fold(0.0, f64::max));
+    let weights = meaning.weights();
+    let common = fusion::shared_by_many(notes.iter().map(|note| note.text_share).collect(), meaning.description());
     let score = |note: &Weighed| {
         let vector = note.cosine.map(|cosine| meaning.share(cosine));
         match found.words() {
-            Some(_) => weights.mean(note.text_share, vector),
+            Some(_) => weights.mean((note.text_share - common).max(0.0), vector),
             None => vector.unwrap_or(0.0),
         }
     };

@@ -43,7 +43,7 @@ pub fn similar(store: &Store, document_id: i64, filters: &Filters, limit: usize)
         };
         // One more than wanted, because the note itself is found, too.
         let wanted = limit.max(MIN_CANDIDATES).saturating_add(1);
-        let found = vector::nearest(conn, &model, &meaning, &Scope::new(filters), wanted)?;
+        let found = vector::nearest(conn, &model, &meaning, &Scope::new(filters), wanted, wanted)?;
         let mut seen = std::collections::HashSet::from([document_id]);
         let nearest = found.into_iter().filter(|hit| seen.insert(hit.document_id)).take(limit);
         let hits = nearest.enumerate().map(|(place, hit)| evidence::near(conn, place + 1, hit).transpose());

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -113,6 +114,45 @@ def test_diversity_over_tags_lifts_what_is_of_another_kind(home: Path) -> None:
         assert sorted(ids(index, "soup", diverse="tags")) == sorted(ids(index, "soup"))
         with pytest.raises(UsageError, match="diverse"):
             index.search("soup", diverse="colour")
+
+
+@pytest.mark.parametrize("options", [{"diverse": "tags"}, {"rerank": True}, {"rerank": True, "diverse": "tags"}, {}])
+def test_pages_of_any_order_hold_every_note_once_and_in_the_order_of_one_page(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("BEARSEARCH_RERANK_PATH", str(write_tiny_reranker(tmp_path / "reranker")))
+    with Index(semantic=False) as index:
+        notes = [
+            Document(
+                id=f"s{n}",
+                title=f"Soup {n}",
+                text=f"soup number{n} " + " ".join(f"w{n}x{m}" for m in range(n % 7)),
+                tags=("kitchen" if n % 3 else "poems",),
+            )
+            for n in range(40)
+        ]
+        index.index_documents("notes", notes)
+        pages: list[str] = []
+        ranks: list[int] = []
+        cursor = None
+        while True:
+            page = index.search("soup", limit=4, cursor=cursor, **options)
+            pages += [hit.id for hit in page.hits]
+            ranks += [hit.rank for hit in page.hits]
+            cursor = page.cursor
+            if cursor is None:
+                break
+            assert page.hits
+
+        assert sorted(pages) == sorted(note.id for note in notes)
+        assert ranks == list(range(1, 41))
+        window = 30 if options.get("rerank") else 12 if options else 4
+        whole = index.search("soup", limit=window, **options)
+        if not options.get("diverse"):
+            assert pages[:window] == [hit.id for hit in whole.hits]
+        if options:
+            with pytest.raises(UsageError, match="same options"):
+                index.search("soup", cursor="after:0+4")
 
 
 def test_a_line_of_a_script_is_text_where_a_note_holds_it(index: Index) -> None:

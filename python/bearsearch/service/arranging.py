@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bearsearch import _core
-from bearsearch.answer import as_hit, cursor_of, diverse, offset_of, packed
+from bearsearch.answer import as_hit, cursor_of, diverse, packed, place_of
 from bearsearch.errors import ModelError
 from bearsearch.service.models import Models
 from bearsearch.types import Hit, Leg
@@ -35,28 +35,34 @@ class Options(NamedTuple):
     rerank: bool
     fts5: bool
 
+    @property
+    def reorders(self) -> bool:
+        """Whether the answer has another order than the engine's list."""
+        return self.rerank or self.diverse is not None
+
 
 def arranged(
     models: Models, query: str, response: _core.ResponseDict, options: Options, legs: dict[str, Leg]
 ) -> tuple[list[Hit], str | None]:
     """The engine's hits in the order and number that the caller wants, and the cursor behind them."""
-    start = offset_of(options.cursor)
+    start, shown = place_of(options.cursor)
     hits = [as_hit(rank, hit, explain=options.explain) for rank, hit in enumerate(response["hits"], start + 1)]
-    whole = len(hits)
     if options.rerank:
         hits, legs["rerank"] = _reranked(models, query, hits)
     if options.diverse is not None:
-        hits = diverse(hits, options.diverse, limit=options.limit)
-    hits = hits[: options.limit]
+        hits = diverse(hits, options.diverse, limit=len(hits))
+    page = hits[shown : shown + options.limit]
     if options.max_tokens is not None:
-        hits = packed(hits, options.max_tokens)
+        page = packed(page, options.max_tokens)
     elif options.rerank:
-        hits = [replace(hit, passage=None) for hit in hits]
-    # An order of its own cannot be gone on with by place: what was passed over would be lost.
-    reordered = options.rerank or options.diverse is not None
-    if len(hits) == whole or reordered:
-        return hits, None if reordered else cursor_of(response["next"])
-    return hits, cursor_of(response["hits"][len(hits) - 1]["place"])
+        page = [replace(hit, passage=None) for hit in page]
+    shown += len(page)
+    if shown >= len(hits):
+        return page, cursor_of(response["next"])
+    if options.reorders:
+        # What the engine found is arranged in the same way again, and gone on with inside.
+        return page, cursor_of(start, shown)
+    return page, cursor_of(response["hits"][shown - 1]["place"])
 
 
 def _reranked(models: Models, query: str, hits: list[Hit]) -> tuple[list[Hit], Leg]:

@@ -306,7 +306,7 @@ class Index:
             archived: Find notes that their owner put away, too.
             context: Passages of the same note to return before and behind the best one.
             max_tokens: Return whole passages, as many as fit into about so many tokens, and a cursor to go on with.
-            cursor: Go on behind the answer that this cursor comes from; the search must be the same.
+            cursor: Go on behind the answer that this cursor comes from; the search must be the same, its limit too.
             diverse: tags or sources: hits that repeat those above them come later.
             rerank: Let a cross-encoder order the first hits again; its weights are a download of their own.
             fts_syntax: The query is an expression in FTS5's own syntax; words only.

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import time
 
-from bearsearch.answer import DIVERSE, as_explanation, as_hit, offset_of
+from bearsearch.answer import DIVERSE, as_explanation, as_hit, offset_of, place_of
 from bearsearch.errors import ModelError, UsageError
 from bearsearch.service.arranging import RERANKED, Options, arranged
 from bearsearch.service.embedding import count_pending
@@ -76,7 +76,7 @@ def _search(index: OpenIndex, queries: list[str], options: Options, filters: Fil
             "fusion": options.fusion,
             "floor": asked.floor,
             "limit": max(options.limit, RERANKED) if options.rerank else options.limit * (3 if options.diverse else 1),
-            "offset": offset_of(options.cursor),
+            "offset": place_of(options.cursor)[0] if options.reorders else offset_of(options.cursor),
             "context": options.context,
             "passages": options.max_tokens is not None or options.rerank,
             "fts5": options.fts5,
