@@ -3,7 +3,10 @@
 //! Occurrences in several fields are weighted and added before they are saturated (BM25F: Robertson, Zaragoza and Taylor,
 //! CIKM 2004), and the forms of one word count as one word. Where the numbers come from is `lexical`'s business.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// Saturation of repeated words; FTS5's constant.
 pub const K1: f32 = 1.2;
@@ -12,6 +15,10 @@ pub const B: f32 = 0.75;
 /// Shorter documents count as this long: among notes of a few words their length says nothing. Measured on turns of
 /// conversations (34 words on average) nDCG@10 rises from .452 to .482, and nothing changes where texts are longer.
 pub const MIN_WORDS: u32 = 40;
+/// Documents this many times as long as the mean are journals and logs: a passage of theirs is what a query means.
+const LONG: f32 = 8.0;
+/// What a passage of a long document counts beside a document of its own.
+const PASSAGE: f32 = 0.8;
 
 /// Where one term of the index stands.
 #[derive(Debug, Default)]
@@ -75,6 +82,24 @@ impl Group {
         self.terms.iter().any(|(postings, _)| held(postings))
     }
 
+    /// Numbers of the chunks of a document that hold it in heading or body, ascending, with its weighted occurrences.
+    fn by_chunk(&self, document: u32) -> Vec<(u32, f32)> {
+        let mut found: Vec<(u32, f32)> = Vec::new();
+        for (postings, weight) in &self.terms {
+            let from = postings.chunks.partition_point(|entry| entry.0 < document);
+            let here = postings.chunks[from..].iter().take_while(|entry| entry.0 == document);
+            found.extend(here.map(|&(_, chunk, occurrences)| (chunk, weight * occurrences)));
+        }
+        found.sort_unstable_by_key(|entry| entry.0);
+        found.dedup_by(|later, kept| {
+            later.0 == kept.0 && {
+                kept.1 += later.1;
+                true
+            }
+        });
+        found
+    }
+
     fn len(&self) -> usize {
         self.terms.iter().map(|(postings, _)| postings.documents.len()).sum()
     }
@@ -95,8 +120,16 @@ pub struct Lengths<'a> {
 
 impl Lengths<'_> {
     fn norm(&self, document: u32) -> f32 {
-        let words = self.words.get(document as usize).copied().unwrap_or(0) as f32;
-        K1 * (1.0 - B + B * words / self.mean)
+        K1 * (1.0 - B + B * self.relative(document))
+    }
+
+    fn is_long(&self, document: u32) -> bool {
+        self.relative(document) >= LONG
+    }
+
+    /// Length of a document by the mean.
+    fn relative(&self, document: u32) -> f32 {
+        self.words.get(document as usize).copied().unwrap_or(0) as f32 / self.mean
     }
 }
 
@@ -160,7 +193,7 @@ impl<'a> Scorer<'a> {
         if all > 0.0 { 1.0 - known / all } else { 0.0 }
     }
 
-    /// What one document holds.
+    /// What one document holds; of a long one, its best passage if that says more.
     pub fn scored(&self, document: u32) -> Scored {
         let norm = self.lengths.norm(document);
         let (mut score, mut held) = (0.0, 0.0);
@@ -171,11 +204,33 @@ impl<'a> Scorer<'a> {
                 held += idf;
             }
         }
+        if let Some(passage) = self.passage(document).filter(|passage| passage.0 > score) {
+            (score, held) = passage;
+        }
         let all: f32 = self.weight.iter().sum();
         match all > 0.0 {
             true => Scored { score, share: score / (all * (K1 + 1.0)), coverage: held / all },
             false => Scored { score, ..Scored::default() },
         }
+    }
+
+    /// Score of the best chunk of a long document, as if it were a document of mean length, and the worth of the words in it.
+    ///
+    /// The length of a journal of a thousand days says nothing about the day that is looked for, but as a whole it would
+    /// rank below every short note that holds one word of the query.
+    fn passage(&self, document: u32) -> Option<(f32, f32)> {
+        if !self.lengths.is_long(document) {
+            return None;
+        }
+        let mut chunks: HashMap<u32, (f32, f32)> = HashMap::new();
+        for (group, idf) in self.groups.iter().zip(&self.idf).filter(|(_, idf)| **idf > 0.0) {
+            for (chunk, frequency) in group.by_chunk(document) {
+                let (score, held) = chunks.entry(chunk).or_default();
+                *score += PASSAGE * idf * saturated(frequency, K1);
+                *held += idf;
+            }
+        }
+        chunks.into_values().max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// The `limit` best documents with their scores, best first; equal scores by place. `holds` says which may be found.
@@ -188,6 +243,9 @@ impl<'a> Scorer<'a> {
     pub fn top<E>(&self, limit: usize, mut holds: impl FnMut(u32) -> Result<bool, E>) -> Result<Vec<(u32, f32)>, E> {
         for prune in [true, false] {
             let (mut found, complete) = self.accumulate(if prune { limit } else { usize::MAX });
+            for (document, score) in &mut found {
+                *score = self.passage(*document).map_or(*score, |(passage, _)| score.max(passage));
+            }
             let mut best = Vec::new();
             let mut asked = limit.saturating_add(limit / 4);
             loop {
@@ -303,20 +361,12 @@ fn merged(terms: &[(Arc<Postings>, f32)], n: usize, sums: &mut Vec<f32>, mut eac
 /// For each of `documents` the number of the chunk that holds most of the query's weight; 0 when only its title does.
 pub fn best_chunks(groups: &[Group], idf: &[f32], documents: &[u32]) -> Vec<u32> {
     let mut best = Vec::with_capacity(documents.len());
-    let mut chunks: std::collections::HashMap<u32, f32> = std::collections::HashMap::new();
+    let mut chunks: HashMap<u32, f32> = HashMap::new();
     for &document in documents {
         chunks.clear();
         for (group, idf) in groups.iter().zip(idf) {
-            let mut frequency: Vec<(u32, f32)> = Vec::new();
-            for (postings, weight) in &group.terms {
-                let from = postings.chunks.partition_point(|entry| entry.0 < document);
-                let here = postings.chunks[from..].iter().take_while(|entry| entry.0 == document);
-                frequency.extend(here.map(|&(_, chunk, occurrences)| (chunk, weight * occurrences)));
-            }
-            frequency.sort_unstable_by_key(|entry| entry.0);
-            for run in frequency.chunk_by(|a, b| a.0 == b.0) {
-                let tf: f32 = run.iter().map(|entry| entry.1).sum();
-                *chunks.entry(run[0].0).or_default() += idf * tf / (tf + K1);
+            for (chunk, frequency) in group.by_chunk(document) {
+                *chunks.entry(chunk).or_default() += idf * frequency / (frequency + K1);
             }
         }
         // The earlier chunk wins a tie.
@@ -349,6 +399,32 @@ mod tests {
 
     fn order(groups: &[Group]) -> Vec<u32> {
         top(groups, LENGTHS, 10).into_iter().map(|(document, _)| document).collect()
+    }
+
+    #[test]
+    fn a_passage_of_a_long_document_counts_nearly_as_much_as_a_document_of_its_own() {
+        let postings = |documents: &[(u32, f32)], chunks: &[(u32, u32, f32)]| Group {
+            terms: vec![(Arc::new(Postings { documents: documents.to_vec(), chunks: chunks.to_vec() }), 1.0)],
+            boost: 1.0,
+            is_needed: true,
+        };
+        // The first document is a journal: chunk 7 holds both words, chunks 1 and 9 one each. The second is about both,
+        // the third holds one.
+        let groups = [
+            postings(&[(0, 2.0), (1, 1.0), (2, 1.0)], &[(0, 1, 1.0), (0, 7, 1.0), (1, 0, 1.0), (2, 0, 1.0)]),
+            postings(&[(0, 2.0), (1, 1.0)], &[(0, 7, 1.0), (0, 9, 1.0), (1, 0, 1.0)]),
+        ];
+        let lengths = Lengths { words: &[90_000, 100, 100, 100, 100], mean: 100.0 };
+        let places: Vec<u32> = top(&groups, lengths, 10).into_iter().map(|(document, _)| document).collect();
+        assert_eq!(places, [1, 0, 2]);
+        let scorer = Scorer::new(&groups, lengths);
+        assert_eq!(scorer.scored(0).coverage, 1.0);
+        // Words that stand far apart in it are no passage about both.
+        let apart = [
+            postings(&[(0, 1.0), (1, 1.0)], &[(0, 1, 1.0), (1, 0, 1.0)]),
+            postings(&[(0, 1.0), (1, 1.0)], &[(0, 9, 1.0), (1, 0, 1.0)]),
+        ];
+        assert!(Scorer::new(&apart, lengths).scored(0).coverage < 0.6);
     }
 
     #[test]
@@ -429,7 +505,7 @@ mod tests {
             };
             groups.into_iter().map(group).collect()
         });
-        (groups, prop::collection::vec(40u32..400, 200))
+        (groups, prop::collection::vec(prop_oneof![9 => 40u32..400, 1 => 1_200u32..90_000], 200))
     }
 
     proptest! {

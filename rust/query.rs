@@ -25,7 +25,7 @@ use crate::{
 
 pub use explain::explain;
 pub use fts::{Match, expression, fts_match, plain_words, search_terms};
-pub use narrow::{filters, has_filters};
+pub use narrow::{filters, has_filters, source_names};
 pub use wording::{Wording, wording};
 
 /// A query as it was understood.

@@ -22,6 +22,7 @@ use crate::{
     fusion::Fusion,
     lexical,
     library::DocumentRow,
+    names::fold,
     query::{self, Query},
     registry,
     scope::Filters,
@@ -236,6 +237,8 @@ pub struct Response {
     pub words: Vec<QueryWord>,
     /// What was searched in place of unknown words.
     pub corrections: Vec<Correction>,
+    /// Names after `in:` that no source has.
+    pub unknown_sources: Vec<String>,
     /// How long each step took, in milliseconds.
     pub elapsed_ms: Vec<(&'static str, f64)>,
 }
@@ -283,6 +286,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     let ranked = if response.good_match { ranked.notes } else { Vec::new() };
     response.total = ranked.len();
     response.understood = queries.iter().map(query::explain).collect();
+    response.unknown_sources = store.read(|conn| unknown_sources(conn, &queries))?;
     let (hits, next) = store.read(|conn| evidence::page(conn, store, request, &queries, &found, &ranked))?;
     (response.hits, response.next) = (hits, next);
     store.read(|conn| attached.label(conn, &queries, &mut response.hits))?;
@@ -369,6 +373,7 @@ fn report(store: &Store, request: &Request, found: &[Found], no_vector: Option<S
         understood: Vec::new(),
         words: words(found),
         corrections,
+        unknown_sources: Vec::new(),
         elapsed_ms: Vec::new(),
     })
 }
@@ -382,6 +387,18 @@ fn words(found: &[Found]) -> Vec<QueryWord> {
         }
     }
     words
+}
+
+/// Names of sources in the queries that nothing is called by: such a filter finds nothing, and a person should hear why.
+fn unknown_sources(conn: &Connection, queries: &[Query]) -> Result<Vec<String>> {
+    let mut names: Vec<&str> = queries.iter().flat_map(query::source_names).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known: HashSet<String> = registry::sources(conn)?.iter().map(|row| fold(&row.name)).collect();
+    names.retain(|name| !known.contains(&fold(name.trim())));
+    names.dedup();
+    Ok(names.into_iter().map(str::to_owned).collect())
 }
 
 /// Why vectors cannot be searched, if they cannot.

@@ -100,7 +100,6 @@ def crowd(seconds: float, folder: Path) -> dict[str, object]:
     for number in range(NOTES):
         write_note(vault, number, f"first{number}")
     options = ("--vault", str(vault), "--index", str(index))
-    deadline = time.monotonic() + seconds
     calls: Counter[str] = Counter()
     faults: list[str] = []
     edits: dict[int, str] = {}
@@ -139,6 +138,7 @@ def crowd(seconds: float, folder: Path) -> dict[str, object]:
             complain(f"note_search: {error}")
 
     servers = [Server(*options) for _ in range(SERVERS)]
+    deadline = time.monotonic() + seconds
     threads = [threading.Thread(target=line, args=(seed,)) for seed in range(LINES)]
     threads += [threading.Thread(target=ask, args=(server, 100 + seed)) for seed, server in enumerate(servers)]
     for thread in threads:

@@ -603,3 +603,18 @@ fn the_bundled_sqlite_has_no_common_mutex() {
     let options: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert!(!options.iter().any(|option| option.contains("MEMORY_MANAGEMENT")), "{options:?}");
 }
+
+#[test]
+fn a_passage_deep_in_a_journal_is_found_before_notes_that_hold_one_of_its_words() {
+    let day = |number: usize| format!("## Day {number}\n\nweather, errands and the garden, letter {number}\n\n");
+    let mut journal: String = (0..900).map(day).collect();
+    journal
+        .insert_str(journal.len() / 2, "\n\n## Lisbon\n\nthe dentist moved the appointment to the harbour clinic\n\n");
+    let library = Library::new(NOTES);
+    library.write("journal.md", &format!("# Journal\n\n{journal}"));
+    for (number, word) in ["dentist", "appointment", "clinic", "lisbon"].into_iter().cycle().take(40).enumerate() {
+        library.write(&format!("one{number}.md"), &format!("# One {number}\n\nno more than a {word} in passing\n"));
+    }
+    library.sync();
+    assert_eq!(library.found("lisbon dentist appointment")[0], "journal.md");
+}

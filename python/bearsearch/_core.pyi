@@ -167,6 +167,7 @@ class ResponseDict(TypedDict):
     understood: list[str]
     words: list[tuple[str, int]]
     corrections: list[tuple[str, list[str]]]
+    unknown_sources: list[str]
     elapsed_ms: list[tuple[str, float]]
     hits: list[HitDict]
 

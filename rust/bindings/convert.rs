@@ -160,6 +160,7 @@ pub fn response<'py>(py: Python<'py>, response: &Response) -> PyResult<Bound<'py
         "understood": &response.understood,
         "words": words,
         "corrections": corrections,
+        "unknown_sources": &response.unknown_sources,
         "elapsed_ms": &response.elapsed_ms,
         "hits": PyList::new(py, hits)?,
     }))

@@ -74,6 +74,23 @@ pub fn filters(query: &Query, base: &Filters) -> Filters {
     narrowed.filters
 }
 
+/// The sources that the query names, wherever in it.
+pub fn source_names(query: &Query) -> Vec<&str> {
+    fn collect<'a>(node: &'a Node, names: &mut Vec<&'a str>) {
+        match node {
+            Node::Filter(Filter::Source(name)) => names.push(name),
+            Node::Filter(_) | Node::Term(_) => {}
+            Node::Not(inner) => collect(inner, names),
+            Node::Loose(nodes) | Node::All(nodes) | Node::Any(nodes) => {
+                nodes.iter().for_each(|node| collect(node, names))
+            }
+        }
+    }
+    let mut names = Vec::new();
+    query.nodes.iter().for_each(|node| collect(node, &mut names));
+    names
+}
+
 struct Narrowing {
     filters: Filters,
     /// Names after `in:`.

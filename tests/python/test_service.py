@@ -275,3 +275,12 @@ def test_a_source_that_was_never_read_to_its_end_is_stale_in_the_status(home: Pa
         assert (status.stale, status.sources[0].stale, status.sources[0].error) == (True, True, None)
         index.sync()
         assert not index.status().stale
+
+
+def test_a_source_that_a_query_names_and_nobody_knows_is_said(home: Path, vault: Path) -> None:
+    with Index(vault=vault, semantic=False) as index:
+        index.sync()
+        (name,) = (source.name for source in index.list_sources())
+        assert not [told for told in index.search(f"sourdough in:{name.upper()}").notices if "no source" in told]
+        told = index.search("sourdough in:nowhere").notices
+    assert f'there is no source named "nowhere"; the sources are: {name}' in told

@@ -105,6 +105,9 @@ def _search(index: OpenIndex, queries: list[str], options: Options, filters: Fil
     )
     for correction in corrections:
         notices.append(f'no note has "{correction.typed}"; searched also for {", ".join(correction.searched)}')
+    for name in response["unknown_sources"]:
+        known = ", ".join(sorted(row["name"] for row in index.engine.sources()))
+        notices.append(f'there is no source named "{name}"; the sources are: {known}')
     if response["pending"] and index.background is not None:
         index.background.wake()
         notices.append(f"{response['pending']} passages still wait for an embedding, which is being computed")
