@@ -22,6 +22,9 @@ use crate::{
 /// Notes that are read to learn whether one holds a query literally.
 const MAX_READ: i64 = 20;
 
+/// Among fewer notes it says nothing that half of them hold a word.
+const LIBRARY: usize = 100;
+
 /// What a wider reading of an identifier counts beside the word as typed: the parts of `HTTPServer`, the whole of `foo-bar`.
 const WIDER_BOOST: f32 = 0.5;
 
@@ -188,9 +191,14 @@ impl Words {
         Scorer::new(&self.groups, self.index.lengths())
     }
 
-    /// The terms to highlight.
-    pub fn shown(&self) -> impl Iterator<Item = (String, bool)> {
-        self.wanted.iter().flat_map(|want| want.shown.iter().cloned())
+    /// The terms to highlight: without words that half of a library holds, unless there are no others.
+    pub fn shown(&self) -> Vec<(String, bool)> {
+        let scorer = self.scorer();
+        let is_library = self.index.lengths().words.len() >= LIBRARY;
+        let is_telling = |idf: f32| !is_library || idf > std::f32::consts::LN_2;
+        let all_common = !scorer.idf().iter().any(|idf| is_telling(*idf));
+        let told = self.wanted.iter().zip(scorer.idf()).filter(|(_, idf)| all_common || is_telling(**idf));
+        told.flat_map(|(want, _)| want.shown.iter().cloned()).collect()
     }
 
     /// The words that a person typed, each with the number of documents that hold it or one of its forms.

@@ -618,3 +618,19 @@ fn a_passage_deep_in_a_journal_is_found_before_notes_that_hold_one_of_its_words(
     library.sync();
     assert_eq!(library.found("lisbon dentist appointment")[0], "journal.md");
 }
+
+#[test]
+fn words_that_stand_in_every_other_note_are_not_what_a_hit_is_shown_for() {
+    let library = Library::new(&[]);
+    for number in 0..120 {
+        library.write(&format!("{number}.md"), &format!("# {number}\n\nin the garden and a shed, plot{number}\n"));
+    }
+    library.write("floor.md", "# Floor\n\nthe way to quiet a floorboard\n");
+    library.sync();
+    let marked = |query: &str| {
+        let hit = library.search(query, Mode::Fts).hits.remove(0);
+        hit.excerpt.highlights.iter().map(|range| hit.excerpt.text[range.clone()].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(marked("the floorboard"), ["floorboard"]);
+    assert_eq!(marked("the garden"), ["the", "garden"]);
+}
