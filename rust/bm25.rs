@@ -3,10 +3,7 @@
 //! Occurrences in several fields are weighted and added before they are saturated (BM25F: Robertson, Zaragoza and Taylor,
 //! CIKM 2004), and the forms of one word count as one word. Where the numbers come from is `lexical`'s business.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 /// Saturation of repeated words; FTS5's constant.
 pub const K1: f32 = 1.2;
@@ -54,7 +51,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// How many documents hold it, counted by weight: a rare form adds little to how common the word is.
+    /// How many documents hold it, counted by weight: a rare form adds little to how common the word is. Counting each document
+    /// once helps the words alone (+.003 on three sets) and costs what is fused (-.009 on time, -.005 on adi).
     fn document_frequency(&self) -> f32 {
         self.terms.iter().map(|(postings, weight)| weight * postings.documents.len() as f32).sum()
     }
@@ -69,8 +67,13 @@ impl Group {
         match self.terms.as_slice() {
             [(postings, _)] => postings.documents.len(),
             terms => {
-                let all = terms.iter().flat_map(|(postings, _)| postings.documents.iter().map(|entry| entry.0));
-                all.collect::<HashSet<_>>().len()
+                let last =
+                    terms.iter().filter_map(|(postings, _)| postings.documents.last()).map(|entry| entry.0).max();
+                let mut seen = vec![0u64; last.map_or(0, |last| last as usize / 64 + 1)];
+                for (document, _) in terms.iter().flat_map(|(postings, _)| &postings.documents) {
+                    seen[*document as usize / 64] |= 1 << (document % 64);
+                }
+                seen.iter().map(|word| word.count_ones() as usize).sum()
             }
         }
     }

@@ -451,3 +451,23 @@ fn found(store: &Store, query: &str) -> Vec<String> {
     ids.sort();
     ids
 }
+
+#[test]
+fn a_picture_that_alone_holds_the_query_stands_before_notes_that_hold_one_word_of_it() {
+    let library = Library::generate(&["--notes", "5"]);
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(&folder.path().join("index.sqlite")).unwrap();
+    sync_source(&store, SourceKind::Bear, &library.path);
+    let hub = library.manifest.iter().find(|note| note.kind == "attachments").unwrap().id.clone().unwrap();
+    let vault = folder.path().join("vault");
+    fs::create_dir(&vault).unwrap();
+    for (number, filler) in [0, 300, 600, 1200].into_iter().enumerate() {
+        let text = format!("# {number}\n\npicture {}\n", "quoll ".repeat(filler));
+        fs::write(vault.join(format!("{number}.md")), text).unwrap();
+    }
+    sync_source(&store, SourceKind::Markdown, &vault);
+    let hits = searched(&store, "wallaby picture").hits;
+    let place = hits.iter().position(|hit| hit.document.external_id == hub).unwrap();
+    let seen: Vec<_> = hits.iter().map(|hit| (&hit.document.external_id, hit.score, &hit.heading)).collect();
+    assert!(place <= 2 && hits.len() >= 5, "{seen:?}");
+}

@@ -16,6 +16,11 @@ use crate::{
 
 /// What a file with all words of a query counts beside the best note of the list.
 const WEIGHT: f64 = 0.3;
+/// The same where no note holds half as much of the query in its own words: then the file is what was looked for, and what is
+/// above it is only near in meaning.
+const WEIGHT_ALONE: f64 = 0.9;
+/// Notes whose own words are looked at for that.
+const COMPARED: usize = 10;
 /// Share of a query's words that a file must hold to speak for its note: questions have words that no picture has.
 const MIN_SHARE: f64 = 0.6;
 /// Words of a query that are looked for.
@@ -27,6 +32,8 @@ struct Evidence {
     attachment_id: i64,
     /// Share of the query's words that it holds.
     share: f64,
+    /// What that counts.
+    weight: f64,
     /// Place of the query among the request's.
     query: usize,
 }
@@ -50,10 +57,13 @@ impl Attached {
             if found.words_found().is_none() {
                 continue;
             }
-            for (document_id, attachment_id, share) in holders(conn, query, found)? {
+            let holders = holders(conn, query, found)?;
+            let own = if holders.is_empty() { 0.0 } else { own_share(found) };
+            for (document_id, attachment_id, share) in holders {
                 let best = attached.0.get(&document_id).map_or(0.0, |known| known.share);
                 if share > best {
-                    attached.0.insert(document_id, Evidence { attachment_id, share, query: place });
+                    let weight = if own < share / 2.0 { WEIGHT_ALONE } else { WEIGHT };
+                    attached.0.insert(document_id, Evidence { attachment_id, share, weight, query: place });
                 }
             }
         }
@@ -73,10 +83,10 @@ impl Attached {
             ranking.notes.iter().enumerate().map(|(place, note)| (note.document_id, place)).collect();
         self.0.retain(|document_id, evidence| {
             let own = listed.get(document_id).map_or(f64::MIN, |place| ranking.notes[*place].score);
-            own < WEIGHT * evidence.share * top
+            own < evidence.weight * evidence.share * top
         });
         for (document_id, evidence) in &self.0 {
-            let score = WEIGHT * evidence.share * top;
+            let score = evidence.weight * evidence.share * top;
             match listed.get(document_id) {
                 Some(place) => ranking.notes[*place].score = score,
                 None => {
@@ -114,6 +124,14 @@ impl Attached {
         }
         Ok(())
     }
+}
+
+/// The largest share of the query's words, by their worth, that one note holds itself.
+fn own_share(found: &Found) -> f64 {
+    let (Some(words), Some(list)) = (found.words(), found.words_found()) else { return 0.0 };
+    let scorer = words.scorer();
+    let shares = list.documents().iter().take(COMPARED).map(|id| f64::from(words.scored(&scorer, *id).coverage));
+    shares.fold(0.0, f64::max)
 }
 
 /// Files in scope with enough of a query's words: document, file, and the share of the words.
