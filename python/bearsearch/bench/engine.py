@@ -128,6 +128,8 @@ def _open_copy(home: Path, source: Path) -> Generator[tuple[Index, Path]]:
     library.write_bytes(source.read_bytes())
     os.utime(library, (time.time() - 60, time.time() - 60))
     with _open(home, library) as made:
+        # A file that was written or touched within the last two seconds may be written on, and is always looked into.
+        time.sleep(2.1)
         yield made, library
 
 
