@@ -152,7 +152,7 @@ def search(plan: Plan) -> Iterator[Figure]:
         ):
             value = median_ms(lambda query=query: made.search(query, mode="fts"), times=30)
             yield Figure(section="search", name=f"fts, {name}, {notes:,} notes", value=value, unit="ms")
-        if made.embed(limit=150 if plan.quick else 500).reason is not None:
+        if made.embed(limit=100 if plan.quick else 500).reason is not None:
             return
         query = f"{COMMON_WORD} bade kilo"
         made.search(query, mode="vector")
