@@ -225,15 +225,8 @@ impl<'a> Scorer<'a> {
         if !self.lengths.is_long(document) {
             return None;
         }
-        let mut chunks: HashMap<u32, (f32, f32)> = HashMap::new();
-        for (group, idf) in self.groups.iter().zip(&self.idf).filter(|(_, idf)| **idf > 0.0) {
-            for (chunk, frequency) in group.by_chunk(document) {
-                let (score, held) = chunks.entry(chunk).or_default();
-                *score += PASSAGE * idf * saturated(frequency, K1);
-                *held += idf;
-            }
-        }
-        chunks.into_values().max_by(|a, b| a.0.total_cmp(&b.0))
+        let best = by_chunk(self.groups, &self.idf, document).into_values().max_by(|a, b| a.0.total_cmp(&b.0));
+        best.map(|(score, held)| (PASSAGE * score, held))
     }
 
     /// The `limit` best documents with their scores, best first; equal scores by place. `holds` says which may be found.
@@ -363,20 +356,26 @@ fn merged(terms: &[(Arc<Postings>, f32)], n: usize, sums: &mut Vec<f32>, mut eac
 
 /// For each of `documents` the number of the chunk that holds most of the query's weight; 0 when only its title does.
 pub fn best_chunks(groups: &[Group], idf: &[f32], documents: &[u32]) -> Vec<u32> {
-    let mut best = Vec::with_capacity(documents.len());
-    let mut chunks: HashMap<u32, f32> = HashMap::new();
-    for &document in documents {
-        chunks.clear();
-        for (group, idf) in groups.iter().zip(idf) {
-            for (chunk, frequency) in group.by_chunk(document) {
-                *chunks.entry(chunk).or_default() += idf * frequency / (frequency + K1);
-            }
-        }
+    let best = |document: &u32| {
         // The earlier chunk wins a tie.
-        let top = chunks.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        best.push(top.map_or(0, |(chunk, _)| *chunk));
+        let by_score = |a: &(u32, (f32, f32)), b: &(u32, (f32, f32))| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0));
+        by_chunk(groups, idf, *document).into_iter().max_by(by_score).map_or(0, |(chunk, _)| chunk)
+    };
+    documents.iter().map(best).collect()
+}
+
+/// The chunks of a document that hold something of the query: their score, as if each were a document of mean length, and the worth
+/// of the words in it.
+fn by_chunk(groups: &[Group], idf: &[f32], document: u32) -> HashMap<u32, (f32, f32)> {
+    let mut chunks: HashMap<u32, (f32, f32)> = HashMap::new();
+    for (group, idf) in groups.iter().zip(idf) {
+        for (chunk, frequency) in group.by_chunk(document) {
+            let (score, held) = chunks.entry(chunk).or_default();
+            *score += idf * saturated(frequency, K1);
+            *held += idf;
+        }
     }
-    best
+    chunks
 }
 
 #[cfg(test)]

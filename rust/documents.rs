@@ -130,7 +130,8 @@ pub fn store(tx: &Transaction<'_>, source_id: i64, prepared: Prepared) -> Result
     store_tags(tx, id, &document.tags)?;
     store_chunks(tx, id, &Content { title: &document.title, text: &document.text, tags: &tags }, &chunks)?;
     embeddings::prune_texts(tx, &freed)?;
-    if document.text.is_empty() { embeddings::erase_codes(tx) } else { Ok(()) }
+    // Only where something was erased above: a note that was always empty, or locked, has no code.
+    if document.text.is_empty() && !freed.is_empty() { embeddings::erase_codes(tx) } else { Ok(()) }
 }
 
 fn store_tags(tx: &Transaction<'_>, document_id: i64, tags: &[String]) -> Result<()> {

@@ -242,7 +242,7 @@ ALTER TABLE documents ADD COLUMN words INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX documents_by_chunk ON documents (first_chunk, words);
 ";
 
-/// From version 2: no gate, no counts, nothing hidden.
+/// From version 2: no gate, no counts (taken at the end of every upgrade that lacks them), nothing hidden.
 const FROM_2: &str = r"
 ALTER TABLE sources ADD COLUMN gate BLOB;
 ALTER TABLE sources ADD COLUMN wishes BLOB;
@@ -251,10 +251,6 @@ ALTER TABLE sources ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sources ADD COLUMN locked INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sources ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE documents ADD COLUMN hidden_at_ms INTEGER;
-UPDATE sources SET
-    documents = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id),
-    archived = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id AND archived),
-    locked = (SELECT count(*) FROM documents d WHERE d.source_id = sources.id AND locked);
 DELETE FROM meta WHERE key = 'documents';
 ";
 

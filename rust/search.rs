@@ -286,7 +286,7 @@ pub fn search(store: &Store, request: &Request) -> Result<Response> {
     let ranked = if response.good_match { ranked.notes } else { Vec::new() };
     response.total = ranked.len();
     response.understood = queries.iter().map(query::explain).collect();
-    response.unknown_sources = store.read(|conn| unknown_sources(conn, &queries))?;
+    response.unknown_sources = unknown_sources(store, &queries)?;
     let (hits, next) = store.read(|conn| evidence::page(conn, store, request, &queries, &found, &ranked))?;
     (response.hits, response.next) = (hits, next);
     store.read(|conn| attached.label(conn, &queries, &mut response.hits))?;
@@ -390,12 +390,12 @@ fn words(found: &[Found]) -> Vec<QueryWord> {
 }
 
 /// Names of sources in the queries that nothing is called by: such a filter finds nothing, and a person should hear why.
-fn unknown_sources(conn: &Connection, queries: &[Query]) -> Result<Vec<String>> {
+fn unknown_sources(store: &Store, queries: &[Query]) -> Result<Vec<String>> {
     let mut names: Vec<&str> = queries.iter().flat_map(query::source_names).collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let known: HashSet<String> = registry::sources(conn)?.iter().map(|row| fold(&row.name)).collect();
+    let known: HashSet<String> = store.read(registry::sources)?.iter().map(|row| fold(&row.name)).collect();
     names.retain(|name| !known.contains(&fold(name.trim())));
     names.dedup();
     Ok(names.into_iter().map(str::to_owned).collect())

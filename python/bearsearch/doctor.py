@@ -165,12 +165,12 @@ def check_index(engine: _core.Index, path: Path) -> Iterator[Check]:
             detail=f"the index can be read and not written: {reason}",
             advice="make room or give write access, or choose another place with --index",
         )
-    others = path.stat().st_mode & 0o077 if os.name == "posix" else 0
-    if others:
+    mode = path.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
         yield Check(
             name="index access",
             ok=False,
-            detail=f"other users of this machine may open the index (mode {path.stat().st_mode & 0o777:o})",
+            detail=f"other users of this machine may open the index (mode {mode:o})",
             advice=f"`chmod 600 '{path}'`; bearsearch makes it so, and something changed it since",
         )
     aside = sorted(path.parent.glob(f"{path.name}.damaged*"))

@@ -6,6 +6,7 @@ rows, named in ``SECTIONS``; to add one, write it beside ``vector`` and name it 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,52 +22,25 @@ __all__ = ["SECTIONS", "Figure", "Plan", "Row", "measure", "run"]
 Measured: TypeAlias = Row | Figure
 
 
-def _vector(plan: Plan) -> Iterator[Measured]:
-    from bearsearch.bench.vector import section  # numpy and the peers cost a second: only when asked for
+def _section(module: str, name: str) -> Callable[[Plan], Iterator[Measured]]:
+    """A section by its place; imported when it is measured, because numpy and the peers cost a second."""
 
-    return section.measure(plan)
-
-
-def _engine(name: str) -> Callable[[Plan], Iterator[Measured]]:
     def measured(plan: Plan) -> Iterator[Measured]:
-        from bearsearch.bench import engine
-
-        return getattr(engine, name)(plan)
+        return getattr(importlib.import_module(f"bearsearch.bench.{module}"), name)(plan)
 
     return measured
-
-
-def _text(plan: Plan) -> Iterator[Measured]:
-    from bearsearch.bench.text import text
-
-    return text(plan)
-
-
-def _embedding(name: str) -> Callable[[Plan], Iterator[Measured]]:
-    def measured(plan: Plan) -> Iterator[Measured]:
-        from bearsearch.bench import embedding
-
-        return getattr(embedding, name)(plan)
-
-    return measured
-
-
-def _vaults(plan: Plan) -> Iterator[Measured]:
-    from bearsearch.bench import vaults
-
-    return vaults.vaults(plan)
 
 
 SECTIONS: dict[str, Callable[[Plan], Iterator[Measured]]] = {
-    "index": _engine("index"),
-    "freshness": _engine("freshness"),
-    "search": _engine("search"),
-    "startup": _engine("startup"),
-    "background": _embedding("background"),
-    "memory": _embedding("memory"),
-    "text": _text,
-    "vaults": _vaults,
-    "vector": _vector,
+    "index": _section("engine", "index"),
+    "freshness": _section("engine", "freshness"),
+    "search": _section("engine", "search"),
+    "startup": _section("engine", "startup"),
+    "background": _section("embedding", "background"),
+    "memory": _section("embedding", "memory"),
+    "text": _section("text", "text"),
+    "vaults": _section("vaults", "vaults"),
+    "vector": _section("vector.section", "measure"),
 }
 
 
